@@ -1,0 +1,78 @@
+"""Joints are matched by name; this is where a name gets its row."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seqmem_ros.core.dropped import Dropped
+
+# More different name lists than this on one topic means that they are not from a few
+# publishers; forgetting them costs a look-up, remembering them all would cost memory.
+MAX_REMEMBERED_LISTS = 64
+
+
+class JointMap:
+    """
+    Rows for joint names: given in advance, or in the order in which joints first appear.
+
+    :param joints: the joints of the model, one row each in this order; empty: any joint
+    :param wanted: joints to estimate where ``joints`` is empty; empty: all
+    """
+
+    def __init__(self, joints: Sequence[str] = (), wanted: Sequence[str] = ()) -> None:
+        self._required = tuple(joints)
+        self._wanted = frozenset(wanted)
+        self._row_of: dict[str, int] = {name: row for row, name in enumerate(joints)}
+        self._remembered: dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]] = {}
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def rows(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Find the rows of a message's joints.
+
+        :param names: joint names of the message
+        :returns: indices into the message, and the rows that they belong to, both shape (n,)
+        :raises Dropped: if a name stands twice, if none is known, or if the model lacks one
+        """
+        found = self._remembered.get(names)
+        if found is None:
+            found = self._look_up(names)
+            if len(self._remembered) >= MAX_REMEMBERED_LISTS:
+                self._remembered.clear()
+            self._remembered[names] = found
+        return found
+
+    def _look_up(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        if len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise Dropped(
+                'drop_duplicate_names', f'expected each joint once, got twice: {", ".join(twice)}'
+            )
+        if self._required:
+            return self._rows_of_the_model(names)
+        columns = [i for i, name in enumerate(names) if not self._wanted or name in self._wanted]
+        if not columns:
+            raise Dropped(
+                'drop_no_known_joint',
+                f'expected some of the joints {_listed(sorted(self._wanted))}, '
+                f'got {_listed(names)}',
+            )
+        rows = [self._row_of.setdefault(names[i], len(self._row_of)) for i in columns]
+        return np.array(columns), np.array(rows)
+
+    def _rows_of_the_model(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        missing = [name for name in self._required if name not in names]
+        if missing:
+            raise Dropped(
+                'drop_missing_joint',
+                f'expected {len(self._required)} joints {_listed(self._required)}, '
+                f'missing {_listed(missing)}',
+            )
+        columns = [names.index(name) for name in self._required]
+        return np.array(columns), np.arange(len(columns))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ', '.join(names) if names else 'none'

@@ -1,0 +1,56 @@
+"""The rules of a stream that a user may set; every field is a parameter of the node, too."""
+
+from dataclasses import dataclass
+
+from seqmem_ros.core.errors import SeqmemError
+
+ZERO_STAMP_RULES = ('reject', 'receive_time')
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """
+    What a stream accepts and when it forgets.
+
+    :param joints: names of the joints to estimate; empty: all joints of every message
+    :param max_gap_s: a longer time between two samples of a joint restarts that joint
+    :param zero_stamp: a message without a stamp is refused (``'reject'``) or takes the time
+        of its receipt (``'receive_time'``)
+    :param assume_joint_order: names for messages that carry none; empty: refuse those
+    :param continuous_joints: joints that wrap; their shortest difference is taken
+    :param max_velocity_rad_s: a position that would need a higher speed is rejected; 0: off
+    :param max_rejected: after so many rejected values of a joint in a row, or so many late
+        messages in a row, the stream believes them and restarts
+    :param clock_jump_tolerance_s: a stamp that is back by at most this much is late, never a
+        sign of a clock that was set back
+    :raises SeqmemError: if a value is out of its range
+    """
+
+    joints: tuple[str, ...] = ()
+    max_gap_s: float = 0.25
+    zero_stamp: str = 'reject'
+    assume_joint_order: tuple[str, ...] = ()
+    continuous_joints: tuple[str, ...] = ()
+    max_velocity_rad_s: float = 0.0
+    max_rejected: int = 5
+    clock_jump_tolerance_s: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.zero_stamp not in ZERO_STAMP_RULES:
+            raise SeqmemError(
+                f'zero_stamp: expected one of {", ".join(ZERO_STAMP_RULES)}, '
+                f"got '{self.zero_stamp}'"
+            )
+        for name, lowest in (
+            ('max_gap_s', 1e-6),
+            ('max_velocity_rad_s', 0.0),
+            ('max_rejected', 1),
+            ('clock_jump_tolerance_s', 0.0),
+        ):
+            value = getattr(self, name)
+            if not lowest <= value < float('inf'):
+                raise SeqmemError(f'{name}: expected a number from {lowest} up, got {value}')
+        for name in ('joints', 'assume_joint_order', 'continuous_joints'):
+            names = getattr(self, name)
+            if len(set(names)) < len(names):
+                raise SeqmemError(f'{name}: expected each joint once, got {", ".join(names)}')

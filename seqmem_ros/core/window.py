@@ -1,0 +1,96 @@
+"""
+The last five samples of every joint: what the estimators see of the past.
+
+One row a joint, because publishers interleave: an arm and a gripper on one topic advance at
+their own times.
+"""
+
+import numpy as np
+
+from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+
+
+class JointWindows:
+    r"""
+    Sliding windows over the samples of each joint, oldest first.
+
+    A row that holds fewer than ``window`` samples is padded at its old end with its first
+    sample, so that lags reach back to the start and no further: the lag-k difference is
+
+    .. math:: d_k = p_t - p_{\max(t-k, 0)}, \qquad T_k = t_t - t_{\max(t-k, 0)}
+
+    :ivar position: rad, shape (capacity, window), float64
+    :ivar stamp_ns: ns, shape (capacity, window), int64
+    :ivar velocity: newest measured velocity in rad/s, shape (capacity,), NaN if absent
+    :ivar effort: newest measured effort in N m, shape (capacity,), NaN if absent
+    :ivar count: samples since the row was started, shape (capacity,); 1 means just started
+    """
+
+    def __init__(self, capacity: int, window: int = 5) -> None:
+        if window < 2:
+            raise ValueError(f'window: expected at least 2 samples, got {window}')
+        self.window = window
+        self.position = np.zeros((capacity, window))
+        self.stamp_ns = np.zeros((capacity, window), dtype=np.int64)
+        self.velocity = np.zeros(capacity)
+        self.effort = np.zeros(capacity)
+        self.count = np.zeros(capacity, dtype=np.int64)
+
+    @property
+    def capacity(self) -> int:
+        return len(self.count)
+
+    def grow(self, capacity: int) -> None:
+        """
+        Make room for more joints; the rows that are there keep their content.
+
+        :param capacity: new number of rows, at least the present one
+        """
+        extra = capacity - self.capacity
+        for name in ('position', 'stamp_ns', 'velocity', 'effort', 'count'):
+            array = getattr(self, name)
+            pad = [(0, extra)] + [(0, 0)] * (array.ndim - 1)
+            setattr(self, name, np.pad(array, pad))
+
+    def push(self, rows: np.ndarray, stamp_ns: int, position: np.ndarray) -> None:
+        """
+        Append one sample to some rows.
+
+        :param rows: indices of the rows, shape (n,)
+        :param stamp_ns: time of the sample in ns
+        :param position: rad, shape (n,)
+        """
+        started = self.count[rows] == 0
+        self.position[rows, :-1] = self.position[rows, 1:]
+        self.stamp_ns[rows, :-1] = self.stamp_ns[rows, 1:]
+        self.position[rows, -1] = position
+        self.stamp_ns[rows, -1] = stamp_ns
+        if started.any():
+            fresh = rows[started]
+            self.position[fresh] = self.position[fresh, -1:]
+            self.stamp_ns[fresh] = stamp_ns
+        self.count[rows] += 1
+
+    def restart(self, rows: np.ndarray) -> None:
+        """
+        Forget some rows; their next sample is a first one.
+
+        :param rows: indices or a mask of the rows
+        """
+        self.count[rows] = 0
+
+    def differences(self) -> np.ndarray:
+        """
+        Position differences over the lags 1 to window - 1.
+
+        :returns: rad, shape (capacity, window - 1); column k - 1 holds lag k
+        """
+        return self.position[:, -1:] - self.position[:, -2::-1]
+
+    def elapsed_s(self) -> np.ndarray:
+        """
+        Measured times that belong to :meth:`differences`.
+
+        :returns: s, shape (capacity, window - 1); 0 where a lag reaches before the start
+        """
+        return (self.stamp_ns[:, -1:] - self.stamp_ns[:, -2::-1]) / NANOSECONDS_PER_SECOND
