@@ -1,7 +1,7 @@
 """How a rule says that a message is not used."""
 
 
-class Dropped(Exception):  # noqa: N818  (not an error: part of normal work)
+class Dropped(Exception):
     """
     A message is left out; memory stays as it was.
 

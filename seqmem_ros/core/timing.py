@@ -13,7 +13,7 @@ from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.options import StreamOptions
 
 
-class TimeStartedAgain(Exception):  # noqa: N818  (not an error: part of normal work)
+class TimeStartedAgain(Exception):
     """The stamps belong to an earlier time than the memory: all of it is to be forgotten."""
 
 
