@@ -99,6 +99,9 @@ class Module:
     - ``why_not_streaming()``: None, or the reason why there can be no ``step``.
     """
 
+    # True for layers that give one vector for a sequence.
+    collapses_time = False
+
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
         register_pytree_with_keys(
@@ -195,12 +198,27 @@ class Module:
         """
         reason = self.why_not_streaming()
         if reason is not None:
-            raise ValueError(
-                f'{type(self).__name__} cannot stream: {reason}. Use forward on whole sequences.'
-            )
+            name = type(self).__name__
+            raise ValueError(f'{name} cannot stream: {reason}. Use forward on whole sequences.')
 
     def forward(self, seq: jax.Array, rng_key: jax.Array | None = None) -> jax.Array:
         raise NotImplementedError(f'{type(self).__name__}.forward')
+
+    def forward_padded(
+        self, seq: jax.Array, lengths: jax.Array, rng_key: jax.Array | None = None
+    ) -> jax.Array:
+        """
+        Run sequences of unequal length, padded at the end; see :mod:`seqmem_ros.nn.ragged`.
+
+        Here for layers whose outputs do not depend on later samples.
+
+        :param seq: shape (T, n_in) or (batch, T, n_in); what the padding holds does not matter
+        :param lengths: samples that count, shape () or (batch,), each 1 to T
+        :param rng_key: random key of the dropout; None for no dropout
+        :returns: as from ``forward``, zero in the padding
+        """
+        seq, _ = zero_padding(seq, lengths)
+        return zero_padding(self.forward(seq, rng_key), lengths)[0]
 
     def init_state(self, batch: int | None = None, n_in: int | None = None) -> Any:
         """
@@ -240,10 +258,11 @@ def check_input(x: Any, n_in: int, ndims: tuple[int, ...], owner: Module) -> jax
     :param n_in: expected width
     :param ndims: numbers of axes that make sense here; empty for any
     :param owner: layer named in the error
-    :returns: ``x`` in the type of the owner's parameters
+    :returns: ``x`` in the type of the owner's parameters, where it has any
     :raises ValueError: with the expected and the given shape
     """
-    x = jnp.asarray(x, owner.dtype)
+    params = owner.params()
+    x = jnp.asarray(x, params[0].dtype if params else None)
     if x.ndim == 0 or x.shape[-1] != n_in or (ndims and x.ndim not in ndims):
         axes = {1: '', 2: 'batch or time, ', 3: 'batch, time, '}
         forms = ' or '.join(f'({axes[n]}{n_in})' for n in ndims) or f'(..., {n_in})'
@@ -251,6 +270,19 @@ def check_input(x: Any, n_in: int, ndims: tuple[int, ...], owner: Module) -> jax
             f'{type(owner).__name__} expected input of width {n_in}, shape {forms}; got {x.shape}'
         )
     return x
+
+
+def zero_padding(seq: jax.Array, lengths: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """
+    Replace the padding of sequences by zeros, whatever it holds, NaN included.
+
+    :param seq: shape (..., T, n)
+    :param lengths: samples that count, shape (...)
+    :returns: the sequences, and where they are not padding, shape (..., T)
+    """
+    seq = jnp.asarray(seq)
+    valid = jnp.arange(seq.shape[-2]) < jnp.asarray(lengths)[..., None]
+    return jnp.where(valid[..., None], seq, 0), valid
 
 
 def _is_child(value: Any) -> bool:
