@@ -55,7 +55,7 @@ def scaled_dot_product_attention(
     :returns: shape (..., T_q, d_v), without the axes that q or v come without
     :raises ValueError: if q and k differ in width, or k and v in length
     """
-    q, k, v = (jnp.asarray(a, jnp.result_type(a, float)) for a in (q, k, v))
+    q, k, v = (1.0 * jnp.asarray(a) for a in (q, k, v))  # whole numbers become floats
     values = v[:, None] if v.ndim == 1 else v
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != values.shape[-2]:
         raise ValueError(
