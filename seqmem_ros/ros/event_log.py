@@ -1,0 +1,45 @@
+"""Lines about drops and restarts that do not flood a log at 1 kHz."""
+
+from collections import Counter
+from collections.abc import Callable
+import time
+
+SHORTEST_INTERVAL_S = 5.0
+
+
+class EventLog:
+    """
+    Turns changes of a stream's counters into lines, each kind at most once in 5 s.
+
+    A kind is the name of a counter. What was left out is added up and told with the next line
+    of its kind.
+
+    :param write: takes one line
+    :param now_s: clock in s
+    """
+
+    def __init__(
+        self, write: Callable[[str], None], now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._write = write
+        self._now_s = now_s
+        self._seen: Counter[str] = Counter()
+        self._next_s: dict[str, float] = {}
+
+    def update(self, counts: Counter[str], sentence: str) -> None:
+        """
+        Write a line for each counter of drops, values or restarts that is due.
+
+        :param counts: counters of the stream
+        :param sentence: what happened last
+        """
+        for key, count in counts.items():
+            new = count - self._seen[key]
+            if new == 0 or not key.startswith(('drop_', 'value_', 'reset_')):
+                continue
+            now_s = self._now_s()
+            if now_s < self._next_s.get(key, now_s):
+                continue
+            self._seen[key] = count
+            self._next_s[key] = now_s + SHORTEST_INTERVAL_S
+            self._write(f'{key}: {sentence}' + (f' ({new} times)' if new > 1 else ''))

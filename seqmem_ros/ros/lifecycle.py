@@ -1,0 +1,287 @@
+"""The managed node: what happens on each transition, and what on each message."""
+
+import os
+from pathlib import Path
+import sys
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticStatus
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import LifecycleState
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.core.estimators import load_estimator
+from seqmem_ros.core.joints import sample_from_message
+from seqmem_ros.core.stream import Stream
+from seqmem_ros.ros.dependencies import missing_dependency
+from seqmem_ros.ros.diagnostics import Monitor
+from seqmem_ros.ros.diagnostics import status
+from seqmem_ros.ros.event_log import EventLog
+from seqmem_ros.ros.outputs import input_qos
+from seqmem_ros.ros.outputs import INPUT_TOPIC
+from seqmem_ros.ros.outputs import make_output
+from seqmem_ros.ros.parameter_spec import ON_CONFIGURE
+from seqmem_ros.ros.parameters import declare_parameters
+from seqmem_ros.ros.parameters import read_parameters
+from seqmem_ros.ros.parameters import SPECS
+from seqmem_ros.ros.parameters import stream_options
+from seqmem_ros.ros.parameters import unknown_parameters
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+FAILURE = TransitionCallbackReturn.FAILURE
+
+
+class SeqmemNode(LifecycleNode):
+    """
+    Joint states in, one estimate out for each message.
+
+    configure loads, checks, compiles and runs the model once; activate subscribes; deactivate
+    stops and forgets; cleanup frees. A step that cannot be done logs its reason in one line
+    and leaves the node as it was.
+
+    :param arguments: passed on to rclpy's LifecycleNode
+    :ivar autostart: whether the process should configure and activate the node itself
+    :raises SeqmemError: if a parameter has a value that is not allowed
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__('seqmem', **arguments)
+        self._stage = 'unconfigured'
+        self._failure = ''
+        self._stream: Stream | None = None
+        self._output: Any = None
+        self._subscription: Subscription | None = None
+        self._monitor = Monitor()
+        self._events = EventLog(self.get_logger().warning)
+        self._seen_event = ''
+        values = declare_parameters(self)
+        self.autostart = values['autostart']
+        os.environ['JAX_PLATFORMS'] = values['device']
+        self._warn_of_unknown_parameters()
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self._answer_impossible_transitions()
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        # Steady: a simulation that stands still must not silence the diagnostics.
+        self.create_timer(
+            1.0 / values['diagnostics_rate_hz'],
+            self._on_diagnostics,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+
+    def start(self) -> bool:
+        """
+        Configure and activate.
+
+        :returns: whether both succeeded; if not, the reason has been logged
+        """
+        return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load, check, compile and run once; see the class."""
+        started_s = time.monotonic()
+        try:
+            self._configure(read_parameters(self))
+        except Exception as error:
+            # Also a fault that nobody foresaw must leave the node unconfigured, in one line.
+            self._free()
+            return self._failed('configure', error)
+        self._stage, self._failure = 'inactive', ''
+        estimator = self._stream.estimator
+        self.get_logger().info(
+            f'configured in {time.monotonic() - started_s:.1f} s: {estimator.task} by '
+            f'{estimator.name}, {estimator.source} {estimator.digest}'.rstrip()
+        )
+        return SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start to listen; see the class."""
+        try:
+            self._subscription = self.create_subscription(
+                JointState,
+                INPUT_TOPIC,
+                self._input_callback(),
+                input_qos(),
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            )
+        except Exception as error:
+            return self._failed('activate', error)
+        self._stage = 'active'
+        self._monitor = Monitor()
+        self.get_logger().info(f'active: reading {self._subscription.topic_name}')
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop to listen, and forget; see the class."""
+        self._unsubscribe()
+        self._stream.reset()
+        self._stage = 'inactive'
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free the model and its topics; see the class."""
+        self._free()
+        self._stage = 'unconfigured'
+        return SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free everything, in whatever state the node is."""
+        self._unsubscribe()
+        self._free()
+        self._stage = 'finalized'
+        return SUCCESS
+
+    def _configure(self, values: dict[str, Any]) -> None:
+        options = stream_options(values)
+        weights = values['weights'] and Path(values['weights']).expanduser()
+        estimator = load_estimator(values['model'], weights, values['memory'])
+        if estimator.window != values['window']:
+            raise SeqmemError(
+                f'parameter window: expected {estimator.window} for {estimator.name} '
+                f'({estimator.source}), got {values["window"]}; set it to {estimator.window}'
+            )
+        self._stream = Stream(estimator, options)
+        joints = options.joints or estimator.joints
+        self._stream.warm_up(**({'n_joints': len(joints)} if joints else {}))
+        self._output = make_output(self, estimator)
+
+    def _failed(self, transition: str, error: Exception) -> TransitionCallbackReturn:
+        if isinstance(error, SeqmemError):
+            reason = str(error)
+        elif isinstance(error, ImportError):
+            reason = missing_dependency(error, sys.executable)
+        else:
+            reason = f'{type(error).__name__}: {error}'
+        self._failure = f'cannot {transition}: ' + ' '.join(reason.split())
+        # Told to stop in the middle of it, nothing works any more and nothing is wrong.
+        if self.context.ok():
+            self.get_logger().error(self._failure)
+        return FAILURE
+
+    def _free(self) -> None:
+        if self._output is not None:
+            self._output.destroy()
+        self._output = self._stream = None
+
+    def _unsubscribe(self) -> None:
+        if self._subscription is not None:
+            self.destroy_subscription(self._subscription)
+        self._subscription = None
+
+    def _input_callback(self) -> Any:
+        # rclpy of Humble cannot tell when the middleware received a message.
+        tells_receipt = hasattr(Subscription, 'CallbackType')
+        return self._on_message_with_info if tells_receipt else self._on_message
+
+    def _on_message_with_info(self, message: JointState, info: dict[str, int]) -> None:
+        self._take(message, info['received_timestamp'])
+
+    def _on_message(self, message: JointState) -> None:
+        self._take(message, time.time_ns())
+
+    def _take(self, message: JointState, received_ns: int) -> None:
+        stream = self._stream
+        started_ns = time.perf_counter_ns()
+        # The clock of the node, which runs with a simulation, tells late from started over.
+        estimate = stream.push(sample_from_message(message), self.get_clock().now().nanoseconds)
+        step_ns = time.perf_counter_ns() - started_ns
+        if estimate is not None:
+            self._output.publish(message.header, estimate)
+            self._monitor.note(time.time_ns() - received_ns, step_ns)
+        if stream.last_event is not self._seen_event:
+            self._seen_event = stream.last_event
+            self._events.update(stream.counts, stream.last_event)
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Any:
+        response.success = self._stage == 'active'
+        if response.success:
+            self._stream.reset()
+            response.message = (
+                f'memory cleared; the next estimate comes after {self._stream.estimator.window} '
+                'samples'
+            )
+            self.get_logger().info('reset on request: ' + response.message)
+        else:
+            response.message = f'nothing to reset: the node is {self._stage}, not active'
+        return response
+
+    def _on_diagnostics(self) -> None:
+        if not self.get_parameter('publish_diagnostics').value:
+            return
+        level, message = DiagnosticStatus.OK, f'not active ({self._stage})'
+        values: dict[str, str] = {}
+        if self._failure:
+            level, message = DiagnosticStatus.ERROR, self._failure
+        elif self._stage == 'active':
+            level, message, values = self._monitor.report(self._stream.counts)
+        array = DiagnosticArray(
+            status=[
+                status(self.get_fully_qualified_name(), level, message, self._facts() | values)
+            ]
+        )
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+    def _facts(self) -> dict[str, str]:
+        topic = self.resolve_topic_name(INPUT_TOPIC)
+        facts = {'input': topic, 'publishers': str(self.count_publishers(topic))}
+        if self._stream is None:
+            return facts
+        estimator = self._stream.estimator
+        return facts | {
+            'estimator': estimator.name,
+            'task': estimator.task,
+            'weights': str(estimator.source),
+            'digest': estimator.digest or 'none',
+            'compile_count': str(self._stream.compile_count),
+        }
+
+    def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            spec = SPECS.get(parameter.name)
+            if spec is None:
+                continue
+            try:
+                spec.checked(parameter.value)
+            except SeqmemError as error:
+                return SetParametersResult(successful=False, reason=str(error))
+            if spec.when == ON_CONFIGURE and self._stage in ('inactive', 'active'):
+                reason = f'{spec.name} takes effect on configure: deactivate and clean up first'
+                return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    def _warn_of_unknown_parameters(self) -> None:
+        # rclpy ignores a misspelt parameter without a word, and has no public way to list
+        # what was given; without this attribute there is just no warning.
+        for sentence in unknown_parameters(getattr(self, '_parameter_overrides', {})):
+            self.get_logger().warning(sentence)
+
+    def _answer_impossible_transitions(self) -> None:
+        """Answer a transition that the state does not allow; rclpy would end the process."""
+        service = next(s for s in self.services if s.srv_type is ChangeState)
+        answer = service.callback
+
+        def answer_or_refuse(request: Any, response: Any) -> Any:
+            try:
+                return answer(request, response)
+            except RuntimeError as error:
+                wanted = request.transition.label or request.transition.id
+                self.get_logger().error(
+                    f'transition {wanted} is not possible while {self._stage}: {error}'
+                )
+                response.success = False
+                return response
+
+        service.callback = answer_or_refuse
