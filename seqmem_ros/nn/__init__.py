@@ -4,10 +4,8 @@ Recurrent layers and attention in JAX: every layer streams, every formula has it
 Everything public is importable from here.
 """
 
-from seqmem_ros.nn.attention import masked_softmax
 from seqmem_ros.nn.attention import MultiHeadSelfAttention
-from seqmem_ros.nn.attention import scaled_dot_product_attention
-from seqmem_ros.nn.attention import WindowCache
+from seqmem_ros.nn.attention_cache import WindowCache
 from seqmem_ros.nn.dense import Dense
 from seqmem_ros.nn.dense import Dropout
 from seqmem_ros.nn.dense import LayerNorm
@@ -20,7 +18,7 @@ from seqmem_ros.nn.models import causal_transformer
 from seqmem_ros.nn.models import recurrent_net
 from seqmem_ros.nn.models import transformer_encoder
 from seqmem_ros.nn.module import Module
-from seqmem_ros.nn.module import Param
+from seqmem_ros.nn.param import Param
 from seqmem_ros.nn.pooling import LastStep
 from seqmem_ros.nn.pooling import MeanOverTime
 from seqmem_ros.nn.positions import AddPositions
@@ -34,6 +32,8 @@ from seqmem_ros.nn.ragged import unroll_padded
 from seqmem_ros.nn.recurrent import GRU
 from seqmem_ros.nn.recurrent import LSTM
 from seqmem_ros.nn.recurrent import RNN
+from seqmem_ros.nn.scaled_dot_product import masked_softmax
+from seqmem_ros.nn.scaled_dot_product import scaled_dot_product_attention
 from seqmem_ros.nn.sequential import Bidirectional
 from seqmem_ros.nn.sequential import Residual
 from seqmem_ros.nn.sequential import Sequential

@@ -1,89 +1,23 @@
-"""Scaled dot-product attention and multi-head self-attention that can stream."""
+"""Multi-head self-attention that can stream."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from seqmem_ros.nn.attention_cache import GrowingCache
+from seqmem_ros.nn.attention_cache import remember
+from seqmem_ros.nn.attention_cache import WindowCache
 from seqmem_ros.nn.initializers import get_initializer
 from seqmem_ros.nn.initializers import Initializer
 from seqmem_ros.nn.module import check_input
 from seqmem_ros.nn.module import Module
 from seqmem_ros.nn.module import Param
-from seqmem_ros.nn.module import zero_padding
+from seqmem_ros.nn.padding import zero_padding
 from seqmem_ros.nn.positions import rotate
+from seqmem_ros.nn.scaled_dot_product import scaled_dot_product_attention
 
-
-def masked_softmax(scores: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """
-    Take the softmax over the last axis among the allowed places only.
-
-    ``p_j = exp(s_j) / sum_k exp(s_k)``, k over the places where the mask is True. Where it is
-    True nowhere, p is zero, and so are the gradients.
-
-    :param scores: s, shape (..., T_k)
-    :param mask: True = may attend, broadcast against the scores; None allows all
-    :returns: p, shape (..., T_k)
-    """
-    if mask is None:
-        return jax.nn.softmax(scores, axis=-1)
-    # Forbidden scores are replaced before exp: an infinity there would give NaN gradients.
-    lowest = jnp.finfo(scores.dtype).min
-    top = jnp.where(mask, scores, lowest).max(-1, keepdims=True)
-    shifted = jnp.where(mask, scores - jax.lax.stop_gradient(top), 0)
-    weights = jnp.where(mask, jnp.exp(shifted), 0)
-    total = weights.sum(-1, keepdims=True)
-    return weights / jnp.where(total > 0, total, 1)
-
-
-def scaled_dot_product_attention(
-    q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array | None = None
-) -> jax.Array:
-    """
-    Mix values by how well their keys match each query.
-
-    ``softmax(q k^T / sqrt(d_k)) v``. Vaswani et al., *Attention is all you need*, NeurIPS 2017
-    (arXiv:1706.03762), Eq. 1.
-
-    :param q: queries, shape (..., T_q, d_k), or one query (d_k,)
-    :param k: keys, shape (..., T_k, d_k)
-    :param v: values, shape (..., T_k, d_v), or with keys (T_k, d_k) one number a key, (T_k,)
-    :param mask: True = may attend, broadcast against (..., T_q, T_k); a query that may attend to
-        nothing gives zeros. None allows all
-    :returns: shape (..., T_q, d_v), without the axes that q or v come without
-    :raises ValueError: if q and k differ in width, or k and v in length
-    """
-    q, k, v = (1.0 * jnp.asarray(a) for a in (q, k, v))  # whole numbers become floats
-    values = v[:, None] if v.ndim == 1 else v
-    if q.shape[-1] != k.shape[-1] or k.shape[-2] != values.shape[-2]:
-        raise ValueError(
-            'attention expected q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v); '
-            f'got {q.shape}, {k.shape}, {v.shape}'
-        )
-    queries = q[None, :] if q.ndim == 1 else q
-    scores = queries @ jnp.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
-    y = masked_softmax(scores, mask) @ values
-    y = y[..., 0] if v.ndim == 1 else y
-    return y[0] if q.ndim == 1 else y
-
-
-class WindowCache(NamedTuple):
-    """
-    The last W keys and values of a stream, oldest first, in arrays of fixed size.
-
-    :param keys: shape (W, d_model) or (batch, W, d_model), before any rotation
-    :param values: the same shape
-    :param count: how many of them are filled, at most W; they are the newest, at the end
-    """
-
-    keys: jax.Array
-    values: jax.Array
-    count: jax.Array
-
-
-GrowingCache = tuple[jax.Array, jax.Array]
+__all__ = ['MultiHeadSelfAttention', 'WindowCache', 'scaled_dot_product_attention']
 
 
 class MultiHeadSelfAttention(Module):
@@ -226,7 +160,7 @@ class MultiHeadSelfAttention(Module):
         self.require_streaming()
         x = check_input(x, self.n_in, (1, 2), self)
         q, k, v = self._project(x[..., None, :])  # (..., 1, d_model)
-        state = self._remember(k, v, state)
+        state = remember(state, k, v, self.window)
         n_kept = state[0].shape[-2]
         ages = jnp.arange(n_kept - 1, -1, -1)
         allowed = self._allowed(ages)
@@ -236,20 +170,6 @@ class MultiHeadSelfAttention(Module):
         mask = None if allowed is None else allowed[None, :]
         y = self._attend(q, state[0], state[1], mask, jnp.zeros(1, jnp.int32), -ages)
         return y[..., 0, :], state
-
-    def _remember(
-        self, k: jax.Array, v: jax.Array, state: GrowingCache | WindowCache
-    ) -> GrowingCache | WindowCache:
-        n_kept = state[0].shape[-2]
-        if isinstance(state, WindowCache):
-            count = jnp.minimum(state.count + 1, n_kept)
-        else:
-            n_kept = n_kept + 1 if self.window is None else min(n_kept + 1, self.window)
-        keys = jnp.concatenate([state[0], k], axis=-2)[..., -n_kept:, :]
-        values = jnp.concatenate([state[1], v], axis=-2)[..., -n_kept:, :]
-        return (
-            WindowCache(keys, values, count) if isinstance(state, WindowCache) else (keys, values)
-        )
 
     def _allowed(self, ages: jax.Array) -> jax.Array | None:
         if not self.causal:

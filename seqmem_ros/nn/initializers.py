@@ -28,10 +28,11 @@ def orthogonal(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
     """
     Draw a matrix whose singular values are all 1, uniformly.
 
-    ``A = Q R, W = Q sign(diag R)`` for a Gaussian A. Saxe, McClelland and Ganguli, *Exact
-    solutions to the nonlinear dynamics of learning in deep linear neural networks*, ICLR 2014,
-    section 3; the signs make it uniform: Mezzadri, *How to generate random matrices from the
-    classical compact groups*, Notices of the AMS 54 (2007), p. 597.
+    ``A = Q R, W = Q sign(diag R)`` for a Gaussian A. Proposed as a start by Saxe, McClelland and
+    Ganguli, *Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks*, ICLR 2014 (arXiv:1312.6120); the signs make it uniform: Mezzadri, *How to generate
+    random matrices from the classical compact groups*, Notices of the AMS 54 (2007), section "A
+    correct and efficient algorithm".
 
     :param key: random key
     :param shape: (n_out, n_in); the shorter side is orthonormal
@@ -48,7 +49,7 @@ def scaled_identity(key: jax.Array, shape: tuple[int, int], scale: float = 1.0) 
     Start from a multiple of the identity, so that a recurrent layer begins as a plain memory.
 
     ``W = scale I``. Le, Jaitly and Hinton, *A simple way to initialize recurrent networks of
-    rectified linear units*, arXiv:1504.00941 (2015), section 3; a scale below 1 forgets.
+    rectified linear units*, arXiv:1504.00941 (2015), section 2; a scale below 1 forgets.
 
     :param key: not used
     :param shape: (n_out, n_in); cut off or padded with zeros where not square

@@ -1,5 +1,5 @@
 """
-Parameters and modules: objects to read, pytrees to compute with.
+Modules: objects to read, pytrees to compute with.
 
 A module is an ordinary object whose weights are :class:`Param` attributes, and at the same time a
 JAX pytree whose leaves are the arrays in them, so that ``jax.jit``, ``jax.grad``, ``jax.vmap`` and
@@ -15,69 +15,10 @@ import jax.numpy as jnp
 from jax.tree_util import GetAttrKey
 from jax.tree_util import register_pytree_with_keys
 
+from seqmem_ros.nn.padding import zero_padding
+from seqmem_ros.nn.param import Param
 
-class Param:
-    """
-    One weight array of a layer, settable through :attr:`value`.
-
-    :param value: initial value, any shape
-    """
-
-    def __init__(self, value: Any):
-        self._value = jnp.asarray(value)
-
-    @property
-    def value(self) -> jax.Array:
-        """
-        The array itself.
-
-        A new value must have the old one's shape; a single number fills the parameter. Integers
-        take the old one's type. Functions compiled earlier from a bound method
-        (``jax.jit(layer.step)``) keep the value they were traced with.
-
-        :raises ValueError: if a new value has another shape
-        """
-        return self._value
-
-    @value.setter
-    def value(self, value: Any) -> None:
-        value = jnp.asarray(value)
-        if not jnp.issubdtype(value.dtype, jnp.inexact):
-            value = value.astype(self.dtype)
-        if value.ndim == 0 or value.size == 1 == self._value.size:
-            value = jnp.broadcast_to(value.reshape(()), self.shape)
-        if value.shape != self.shape:
-            raise ValueError(
-                f'parameter has shape {self.shape}, new value has {value.shape}; '
-                'matrices are (outputs, inputs), transpose if yours are the other way'
-            )
-        self._value = value
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._value.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self._value.dtype
-
-    def __repr__(self) -> str:
-        return f'Param(shape={self.shape}, dtype={self.dtype})'
-
-
-def _unflatten_param(_: None, children: tuple[Any]) -> Param:
-    # JAX also puts placeholders here (None, shapes, flags): no conversion, no check.
-    param = object.__new__(Param)
-    param._value = children[0]
-    return param
-
-
-register_pytree_with_keys(
-    Param,
-    lambda param: (((GetAttrKey('value'), param._value),), None),
-    _unflatten_param,
-    lambda param: ((param._value,), None),
-)
+__all__ = ['Module', 'Param', 'check_input']
 
 
 class Module:
@@ -118,7 +59,7 @@ class Module:
             except TypeError:
                 raise ValueError(
                     f'{type(self).__name__}.{name} is a {type(value).__name__}, which cannot be '
-                    'static; wrap arrays in Param and use tuples for lists'
+                    'static; set .value of a Param, or wrap the array in a new one'
                 ) from None
         object.__setattr__(self, name, value)
 
@@ -270,19 +211,6 @@ def check_input(x: Any, n_in: int, ndims: tuple[int, ...], owner: Module) -> jax
             f'{type(owner).__name__} expected input of width {n_in}, shape {forms}; got {x.shape}'
         )
     return x
-
-
-def zero_padding(seq: jax.Array, lengths: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """
-    Replace the padding of sequences by zeros, whatever it holds, NaN included.
-
-    :param seq: shape (..., T, n)
-    :param lengths: samples that count, shape (...)
-    :returns: the sequences, and where they are not padding, shape (..., T)
-    """
-    seq = jnp.asarray(seq)
-    valid = jnp.arange(seq.shape[-2]) < jnp.asarray(lengths)[..., None]
-    return jnp.where(valid[..., None], seq, 0), valid
 
 
 def _is_child(value: Any) -> bool:

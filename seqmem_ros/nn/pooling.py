@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from seqmem_ros.nn.module import Module
-from seqmem_ros.nn.module import zero_padding
+from seqmem_ros.nn.padding import zero_padding
 
 # Up to here float32 counts exactly; beyond it a mean of more samples would not move any more.
 MAX_COUNT = 2**24

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from seqmem_ros.nn.module import Module
-from seqmem_ros.nn.module import zero_padding
+from seqmem_ros.nn.padding import zero_padding
 from seqmem_ros.nn.recurrent_layer import RecurrentLayer
 
 

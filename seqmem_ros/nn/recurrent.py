@@ -21,7 +21,7 @@ class RNN(RecurrentLayer):
     The simple recurrent layer.
 
     ``h = f(W x + U h_prev + b)``. Elman, *Finding structure in time*, Cognitive Science 14 (1990),
-    p. 182-184 (Fig. 2); with tanh or relu for his logistic function, as in PyTorch.
+    p. 179, Fig. 2; with tanh or relu for his logistic function, as in PyTorch.
 
     W has shape (n_hidden, n_in), U (n_hidden, n_hidden), b (n_hidden,). The state is h.
 
@@ -166,8 +166,8 @@ class LSTM(RecurrentLayer):
         o = sigmoid(W_o x + R_o y_prev + p_o c + b_o)           output gate
         y = tanh(c) o                                           block output
 
-    Greff et al., *LSTM: a search space odyssey*, IEEE TNNLS 28 (2017), section II.B (arXiv
-    1503.04069, p. 2-3): the vanilla LSTM with peepholes p, which multiply element by element.
+    Greff et al., *LSTM: a search space odyssey*, IEEE TNNLS 28 (2017), section II.A (arXiv
+    1503.04069): the vanilla LSTM with peepholes p, which multiply element by element.
     Without peepholes it equals PyTorch's and Keras's.
 
     W_* have shape (n_hidden, n_in), R_* (n_hidden, n_hidden), b_* and p_* (n_hidden,). The state
@@ -179,7 +179,7 @@ class LSTM(RecurrentLayer):
     :param peepholes: False leaves p_i, p_f, p_o out; they start at zero
     :param forget_bias: what b_f starts at; 1 or 2 keeps the memory open when training begins
         (Jozefowicz, Zaremba and Sutskever, *An empirical exploration of recurrent network
-        architectures*, ICML 2015, section 5)
+        architectures*, ICML 2015, p. 2342)
     :param bias: False leaves all biases out
     :param layer_norm: normalise the four pre-activations, gains ``g_z g_i g_f g_o``; see
         :class:`RecurrentLayer`

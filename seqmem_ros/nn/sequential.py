@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from seqmem_ros.nn.module import Module
-from seqmem_ros.nn.module import zero_padding
+from seqmem_ros.nn.padding import reverse_padded
+from seqmem_ros.nn.padding import zero_padding
 
 
 class Sequential(Module):
@@ -172,7 +173,7 @@ class Bidirectional(Module):
     Two layers, one reading forwards and one backwards: ``y_t = [h_t, h'_t]``.
 
     Schuster and Paliwal, *Bidirectional recurrent neural networks*, IEEE Trans. Signal
-    Processing 45 (1997), section III.A; outputs put side by side, as in PyTorch. Whole sequences
+    Processing 45 (1997), p. 2673, Fig. 3; outputs put side by side, as in PyTorch. Whole sequences
     only.
 
     :param layer_fwd: reads from the first sample to the last
@@ -212,9 +213,9 @@ class Bidirectional(Module):
     ) -> jax.Array:
         keys = _split(rng_key, 2)
         forwards = self.layer_fwd.forward_padded(seq, lengths, keys[0])
-        reversed_seq = _reverse(jnp.asarray(seq), lengths)
+        reversed_seq = reverse_padded(jnp.asarray(seq), lengths)
         backwards = self.layer_bwd.forward_padded(reversed_seq, lengths, keys[1])
-        return jnp.concatenate([forwards, _reverse(backwards, lengths)], axis=-1)
+        return jnp.concatenate([forwards, reverse_padded(backwards, lengths)], axis=-1)
 
 
 def _require_output_each_sample(layer: Module, owner: Module) -> None:
@@ -227,10 +228,3 @@ def _require_output_each_sample(layer: Module, owner: Module) -> None:
 
 def _split(rng_key: jax.Array | None, n_keys: int) -> list[jax.Array | None]:
     return [None] * n_keys if rng_key is None else list(jax.random.split(rng_key, n_keys))
-
-
-def _reverse(seq: jax.Array, lengths: jax.Array) -> jax.Array:
-    # Sample t of a sequence of length n goes to n - 1 - t; the padding stays behind it.
-    n_samples = seq.shape[-2]
-    index = (jnp.asarray(lengths)[..., None] - 1 - jnp.arange(n_samples)) % n_samples
-    return jnp.take_along_axis(seq, index[..., None], axis=-2)

@@ -11,7 +11,7 @@ from seqmem_ros.nn.dense import Dense
 from seqmem_ros.nn.dense import Dropout
 from seqmem_ros.nn.dense import LayerNorm
 from seqmem_ros.nn.module import Module
-from seqmem_ros.nn.module import zero_padding
+from seqmem_ros.nn.padding import zero_padding
 
 
 class TransformerBlock(Module):
