@@ -53,8 +53,10 @@ class RNN(RecurrentLayer):
         super().__init__(n_in, n_hidden)
         self.activation = check_activation(activation, ('tanh', 'relu'))
         self.layer_norm = layer_norm
-        initializers = (initializer, recurrent_initializer or initializer)
-        self._add_gate_params('', jax.random.split(key), initializers, bias)
+        w_key, u_key = jax.random.split(key)
+        self._add_matrix('W', '', w_key, initializer)
+        self._add_matrix('U', '', u_key, recurrent_initializer or initializer)
+        self._add_bias('', bias)
         self._add_gains()
 
     def _cell(self) -> Callable[[jax.Array, jax.Array], jax.Array]:
@@ -114,10 +116,11 @@ class GRU(RecurrentLayer):
         super().__init__(n_in, n_hidden)
         self.reset_after = reset_after
         self.layer_norm = layer_norm
-        keys = jax.random.split(key, 6)
-        initializers = (initializer, recurrent_initializer or initializer)
-        for index, gate in enumerate(self._gates):
-            self._add_gate_params(gate, keys[2 * index : 2 * index + 2], initializers, bias)
+        keys = iter(jax.random.split(key, 6))
+        for gate in self._gates:
+            self._add_matrix('W', gate, next(keys), initializer)
+            self._add_matrix('U', gate, next(keys), recurrent_initializer or initializer)
+            self._add_bias(gate, bias)
         self.b_U = Param(jnp.zeros(n_hidden)) if bias and reset_after else None
         self._add_gains()
 
@@ -190,7 +193,6 @@ class LSTM(RecurrentLayer):
     """
 
     _gates = ('z', 'i', 'f', 'o')
-    _recurrent_letter = 'R'
 
     def __init__(
         self,
@@ -210,10 +212,13 @@ class LSTM(RecurrentLayer):
             raise ValueError(f'forget_bias={forget_bias} needs bias=True')
         self.peepholes = peepholes
         self.layer_norm = layer_norm
-        keys = jax.random.split(key, 8)
-        initializers = (initializer, recurrent_initializer or initializer)
-        for index, gate in enumerate(self._gates):
-            self._add_gate_params(gate, keys[2 * index : 2 * index + 2], initializers, bias)
+        keys = iter(jax.random.split(key, 8))
+        for gate in self._gates:
+            self._add_matrix('W', gate, next(keys), initializer)
+        for gate in self._gates:
+            self._add_matrix('R', gate, next(keys), recurrent_initializer or initializer)
+        for gate in self._gates:
+            self._add_bias(gate, bias)
         if bias:
             self.b_f.value = forget_bias
         for name in ('p_i', 'p_f', 'p_o'):

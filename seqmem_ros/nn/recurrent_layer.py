@@ -36,24 +36,19 @@ class RecurrentLayer(Module):
 
     # Parameter suffixes of the gates; '' is a candidate whose matrices are plain W and U.
     _gates: tuple[str, ...]
-    _recurrent_letter = 'U'
 
     def __init__(self, n_in: int, n_hidden: int):
         self.n_in = n_in
         self.n_hidden = n_hidden
 
-    def _add_gate_params(
-        self,
-        gate: str,
-        keys: tuple[jax.Array, jax.Array],
-        initializers: tuple[str | Initializer, str | Initializer],
-        bias: bool,
+    def _add_matrix(
+        self, letter: str, gate: str, key: jax.Array, initializer: str | Initializer
     ) -> None:
-        for letter, n_from, key, initializer in zip(
-            ('W', self._recurrent_letter), (self.n_in, self.n_hidden), keys, initializers
-        ):
-            matrix = get_initializer(initializer)(key, (self.n_hidden, n_from))
-            setattr(self, _named(letter, gate), Param(matrix))
+        n_from = self.n_in if letter == 'W' else self.n_hidden
+        matrix = get_initializer(initializer)(key, (self.n_hidden, n_from))
+        setattr(self, _named(letter, gate), Param(matrix))
+
+    def _add_bias(self, gate: str, bias: bool) -> None:
         setattr(self, _named('b', gate), Param(jnp.zeros(self.n_hidden)) if bias else None)
 
     def _add_gains(self) -> None:
