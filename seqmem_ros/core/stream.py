@@ -197,10 +197,12 @@ class Stream:
         position: np.ndarray,
     ) -> np.ndarray:
         windows = self._windows
-        windows.push(rows, stamp_ns, position)
-        for field in self.estimator.fields:
-            if field != 'position':
-                getattr(windows, field)[rows] = getattr(sample, field)[columns]
+        measured = {
+            field: getattr(sample, field)[columns]
+            for field in self.estimator.fields
+            if field != 'position'
+        }
+        windows.push(rows, stamp_ns, position, **measured)
         advance = np.zeros(windows.capacity, dtype=bool)
         advance[rows] = True
         outputs, self._state = self.estimator.step(windows, advance, self._state)

@@ -5,6 +5,8 @@ One row a joint, because publishers interleave: an arm and a gripper on one topi
 their own times.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
@@ -21,8 +23,8 @@ class JointWindows:
 
     :ivar position: rad, shape (capacity, window), float64
     :ivar stamp_ns: ns, shape (capacity, window), int64
-    :ivar velocity: newest measured velocity in rad/s, shape (capacity,), NaN if absent
-    :ivar effort: newest measured effort in N m, shape (capacity,), NaN if absent
+    :ivar velocity: as measured, rad/s, shape (capacity, window); kept only if pushed
+    :ivar effort: as measured, N m, shape (capacity, window); kept only if pushed
     :ivar count: samples since the row was started, shape (capacity,); 1 means just started
     """
 
@@ -32,8 +34,8 @@ class JointWindows:
         self.window = window
         self.position = np.zeros((capacity, window))
         self.stamp_ns = np.zeros((capacity, window), dtype=np.int64)
-        self.velocity = np.zeros(capacity)
-        self.effort = np.zeros(capacity)
+        self.velocity = np.zeros((capacity, window))
+        self.effort = np.zeros((capacity, window))
         self.count = np.zeros(capacity, dtype=np.int64)
 
     @property
@@ -52,23 +54,25 @@ class JointWindows:
             pad = [(0, extra)] + [(0, 0)] * (array.ndim - 1)
             setattr(self, name, np.pad(array, pad))
 
-    def push(self, rows: np.ndarray, stamp_ns: int, position: np.ndarray) -> None:
+    def push(
+        self, rows: np.ndarray, stamp_ns: int, position: np.ndarray, **measured: np.ndarray
+    ) -> None:
         """
         Append one sample to some rows.
 
         :param rows: indices of the rows, shape (n,)
         :param stamp_ns: time of the sample in ns
         :param position: rad, shape (n,)
+        :param measured: ``velocity`` in rad/s and ``effort`` in N m, shape (n,), where in use
         """
-        started = self.count[rows] == 0
-        self.position[rows, :-1] = self.position[rows, 1:]
-        self.stamp_ns[rows, :-1] = self.stamp_ns[rows, 1:]
-        self.position[rows, -1] = position
-        self.stamp_ns[rows, -1] = stamp_ns
-        if started.any():
-            fresh = rows[started]
-            self.position[fresh] = self.position[fresh, -1:]
-            self.stamp_ns[fresh] = stamp_ns
+        fresh = rows[self.count[rows] == 0]
+        values = {'stamp_ns': stamp_ns, 'position': position, **measured}
+        for name, value in values.items():
+            array = getattr(self, name)
+            array[rows, :-1] = array[rows, 1:]
+            array[rows, -1] = value
+            if len(fresh):
+                array[fresh] = array[fresh, -1:]
         self.count[rows] += 1
 
     def restart(self, rows: np.ndarray) -> None:
@@ -94,3 +98,18 @@ class JointWindows:
         :returns: s, shape (capacity, window - 1); 0 where a lag reaches before the start
         """
         return (self.stamp_ns[:, -1:] - self.stamp_ns[:, -2::-1]) / NANOSECONDS_PER_SECOND
+
+    def growing(self) -> Iterator['JointWindows']:
+        """
+        Show the windows as they were while they filled, as if the oldest sample were the first.
+
+        :returns: one object for each sample of the window, oldest first
+        """
+        last = self.window - 1
+        for newest in range(self.window):
+            past = JointWindows(0, self.window)
+            index = np.maximum(np.arange(self.window) + newest - last, 0)
+            for name in ('position', 'stamp_ns', 'velocity', 'effort'):
+                setattr(past, name, getattr(self, name)[:, index])
+            past.count = np.full(self.capacity, newest + 1)
+            yield past

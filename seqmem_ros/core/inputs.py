@@ -1,0 +1,73 @@
+"""
+What a network may be fed with, computed from one raw vector for each joint and sample.
+
+The raw vector is made once in NumPy from the windows; all that follows is compiled with the
+network, so training, replay and the robot share it.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from seqmem_ros.core.window import JointWindows
+
+N_LAGS = 4
+# position, velocity, effort, differences over lags 1 to 4, the times that they took
+N_RAW = 3 + 2 * N_LAGS
+SHORTEST_STEP_S = 1e-6
+
+# Name -> number of columns.
+FEATURES = {
+    'position': 1,
+    'velocity': 1,
+    'effort': 1,
+    'difference': 1,
+    'lag_velocity': N_LAGS,
+    'step_s': 1,
+}
+
+
+def raw_inputs(windows: JointWindows) -> np.ndarray:
+    """
+    Lay out the newest sample of every row for the compiled step.
+
+    :param windows: windows of 5 samples
+    :returns: shape (capacity, N_RAW), float32
+    """
+    raw = np.empty((windows.capacity, N_RAW), dtype=np.float32)
+    raw[:, 0] = windows.position[:, -1]
+    raw[:, 1] = windows.velocity[:, -1]
+    raw[:, 2] = windows.effort[:, -1]
+    raw[:, 3 : 3 + N_LAGS] = windows.differences()
+    raw[:, 3 + N_LAGS :] = windows.elapsed_s()
+    return raw
+
+
+def lags(raw: jax.Array) -> jax.Array:
+    """
+    Select what :class:`~seqmem_ros.core.observer.SteeredObserver` reads.
+
+    :param raw: shape (..., N_RAW)
+    :returns: differences in rad and times in s, shape (..., 8)
+    """
+    return raw[..., 3:]
+
+
+def features(raw: jax.Array, names: tuple[str, ...]) -> jax.Array:
+    """
+    Compute plain features, for networks that are trained on them elsewhere.
+
+    :param raw: shape (..., N_RAW)
+    :param names: names out of :data:`FEATURES`, in the order of the network's inputs
+    :returns: rad, rad/s, N m and s, shape (..., n_features)
+    """
+    difference, elapsed_s = raw[..., 3 : 3 + N_LAGS], raw[..., 3 + N_LAGS :]
+    columns = {
+        'position': raw[..., 0:1],
+        'velocity': raw[..., 1:2],
+        'effort': raw[..., 2:3],
+        'difference': difference[..., :1],
+        'lag_velocity': difference / jnp.maximum(elapsed_s, SHORTEST_STEP_S),
+        'step_s': elapsed_s[..., :1],
+    }
+    return jnp.concatenate([columns[name] for name in names], axis=-1)

@@ -1,0 +1,101 @@
+"""What each layer holds and looks at while a sequence runs through a network."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from seqmem_ros.nn import masked_softmax
+from seqmem_ros.nn import Module
+from seqmem_ros.nn import MultiHeadSelfAttention
+from seqmem_ros.nn import rotate
+from seqmem_ros.nn import Sequential
+from seqmem_ros.nn import TransformerBlock
+
+
+class LayerTrace(NamedTuple):
+    """
+    One layer along a sequence.
+
+    :param path: dotted path of the layer in the network
+    :param kind: name of its class
+    :param norms: size of its output after each sample, ``|h_t|``, shape (T,); empty for a layer
+        that gives one vector for the sequence
+    :param attention: weights averaged over the heads, shape (T, T), row t for the sample that
+        attends; None for a layer without attention
+    """
+
+    path: str
+    kind: str
+    norms: np.ndarray
+    attention: np.ndarray | None
+
+
+def attention_weights(layer: MultiHeadSelfAttention, seq: np.ndarray) -> np.ndarray:
+    """
+    Compute which samples a layer attends to, averaged over its heads.
+
+    ``mean_h softmax(q_h k_h^T / sqrt(d_k))`` with the layer's own mask and positions. Vaswani et
+    al., *Attention is all you need*, NeurIPS 2017 (arXiv:1706.03762), Eq. 1.
+
+    :param layer: the attention
+    :param seq: its inputs, shape (T, d_model)
+    :returns: shape (T, T), row t for the sample that attends; rows sum to 1
+    """
+    seq = jnp.asarray(seq, layer.dtype)
+    index = jnp.arange(len(seq))
+    q = _heads(layer, seq, 'q')
+    k = _heads(layer, seq, 'k')
+    if layer.positions == 'rotary':
+        q, k = rotate(q, index), rotate(k, index)
+    scores = q @ jnp.swapaxes(k, -1, -2) / jnp.sqrt(q.shape[-1])
+    ages = index[:, None] - index[None, :]
+    allowed = (ages >= 0) if layer.causal else jnp.ones_like(ages, bool)
+    if layer.window is not None:
+        allowed &= ages < layer.window
+    return np.asarray(masked_softmax(scores, allowed).mean(0), np.float64)
+
+
+def trace(network: Module, seq: np.ndarray) -> list[LayerTrace]:
+    """
+    Run a sequence through a network and look at every layer.
+
+    :param network: a layer, or a Sequential
+    :param seq: inputs, shape (T, n_in)
+    :returns: one entry for each layer that holds memory, in the order of the data
+    """
+    is_stack = isinstance(network, Sequential)
+    traces = []
+    x = jnp.asarray(seq)
+    for index, layer in enumerate(network.layers if is_stack else (network,)):
+        y = layer.forward(x)
+        attention = _attention_of(layer)
+        if attention is not None or _has_memory(layer):
+            weights = None if attention is None else attention_weights(attention, x)
+            norms = np.asarray(jnp.linalg.norm(y, axis=-1), np.float64) if y.ndim == 2 else []
+            path = f'layers.{index}' if is_stack else ''
+            traces.append(LayerTrace(path, type(layer).__name__, np.asarray(norms), weights))
+        x = y
+    return traces
+
+
+def _heads(layer: MultiHeadSelfAttention, seq: jax.Array, name: str) -> jax.Array:
+    x = seq @ getattr(layer, f'W_{name}').value.T
+    bias = getattr(layer, f'b_{name}')
+    x = x if bias is None else x + bias.value
+    # (T, d_model) -> (T, n_heads, d_head) -> (n_heads, T, d_head)
+    return jnp.swapaxes(x.reshape(len(x), layer.n_heads, -1), 0, 1)
+
+
+def _attention_of(layer: Module) -> MultiHeadSelfAttention | None:
+    inner = (
+        layer.attention if isinstance(layer, TransformerBlock) else getattr(layer, 'layer', layer)
+    )
+    return inner if isinstance(inner, MultiHeadSelfAttention) else None
+
+
+def _has_memory(layer: Module) -> bool:
+    return hasattr(layer, 'unroll') or hasattr(layer, 'layer') or hasattr(layer, 'layer_fwd')

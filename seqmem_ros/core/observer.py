@@ -1,0 +1,221 @@
+r"""
+A tracking filter whose gains are chosen, sample by sample, by a network with memory.
+
+The filter keeps position, velocity and acceleration of one joint and corrects them with the
+innovation r, what the new position has that was not predicted:
+
+.. math::
+
+    v^- &= v + a T, \quad r = p_t - (p + v T + a T^2 / 2) \\
+    p &\leftarrow p_t - (1 - k_1) r, \quad v \leftarrow v^- + k_2 r / T, \quad
+    a \leftarrow \rho a + k_3 r / T^2
+
+With :math:`k_1 = 1 - (1-b)^3`, :math:`k_2 = \tfrac32 b^2 (2 - b)`, :math:`k_3 = b^3` this is the
+fading-memory filter of order two with bandwidth b (Zarchan and Musoff, *Fundamentals of Kalman
+Filtering*, 3rd ed. 2009, Table 3.3, with :math:`\beta = 1 - b`). The network steers b, a factor
+on each gain, the decay :math:`\rho`, and how far the velocity is pulled to a mean, with weights
+that it chooses, of the differences over lags 1 to 4. To let a network choose the gain of a
+filter from its innovations is the idea of KalmanNet (Revach et al., *IEEE Trans. Signal
+Processing* 70, 2022, Section III).
+
+All that the network sees is even: it does not change when every position changes its sign, so
+neither do the gains, and the estimate of the mirrored motion is exactly the mirrored estimate. A
+joint that stands still from its first sample reads exactly zero.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from seqmem_ros.nn import Module
+
+N_LAGS = 4
+N_FEATURES = 19
+N_STEERING = 6 + N_LAGS
+
+# Far below one count of any encoder: a position that differs by less has not moved.
+STILL_RAD = 1e-7
+SHORTEST_STEP_S = 1e-6
+# Memory of the averages that tell the network how noisy this encoder is, in samples.
+FAST_SAMPLES = 5
+MEDIUM_SAMPLES = 10
+SLOW_SAMPLES = 30
+# The smallest movement seen stands for one count; it is forgotten over about 500 movements.
+COUNT_GROWTH = 1.002
+# Bounds of stability are k_2 < 4 - 2 k_1 and k_3 < 2 k_1 k_2 / (2 - k_1), at least k_1 k_2.
+HIGHEST_K_2 = 1.5
+STABLE_SHARE = 0.9
+
+State = dict[str, jax.Array]
+
+
+class SteeredObserver(Module):
+    """
+    The filter and its network, as one streaming layer.
+
+    A sample is the vector ``(d_1 .. d_4, T_1 .. T_4)``: differences of the position over lags 1
+    to 4 in rad, and the times that they took in s (see
+    :meth:`seqmem_ros.core.window.JointWindows.differences`).
+
+    :param network: streaming network of ``N_FEATURES`` inputs and ``N_STEERING + n_labels``
+        outputs
+    :param n_labels: outputs of the network that are not for steering, but logits of classes
+    """
+
+    def __init__(self, network: Module, n_labels: int = 0):
+        self.network = network
+        self.n_labels = n_labels
+
+    def init_state(self, batch: int | None = None, n_in: int | None = None) -> tuple[State, Any]:
+        """
+        Make the empty memory.
+
+        :param batch: number of independent joints, None for a single one
+        :param n_in: not used
+        :returns: state of the filter, and of the network
+        """
+        zero = jnp.zeros(() if batch is None else (batch,))
+        names = (
+            'offset', 'velocity', 'acceleration', 'innovation', 'moved', 'count', 'still',
+            'noise_fast', 'noise_slow', 'persistence',
+        )  # fmt: skip
+        return dict.fromkeys(names, zero), self.network.init_state(batch)
+
+    def step(self, x: jax.Array, state: tuple[State, Any]) -> tuple[jax.Array, tuple[State, Any]]:
+        """
+        Advance by one sample.
+
+        :param x: differences and times, shape (8,) or (batch, 8)
+        :param state: from :meth:`init_state` or the step before
+        :returns: the velocity in rad/s, followed by the logits, shape (1 + n_labels,) or
+            (batch, 1 + n_labels); and the new state
+        """
+        memory, network_state = state
+        difference, elapsed_s = x[..., :N_LAGS], x[..., N_LAGS:]
+        predicted = _predict(difference, elapsed_s, memory)
+        features = _features(difference, elapsed_s, memory, predicted)
+        outputs, network_state = self.network.step(features, network_state)
+        memory = _correct(difference, elapsed_s, memory, predicted, outputs[..., :N_STEERING])
+        velocity = memory['velocity'][..., None]
+        return jnp.concatenate([velocity, outputs[..., N_STEERING:]], axis=-1), (
+            memory,
+            network_state,
+        )
+
+    def forward(self, seq: jax.Array, rng_key: jax.Array | None = None) -> jax.Array:
+        """
+        Run over a whole sequence from the empty memory.
+
+        :param seq: shape (T, 8) or (batch, T, 8)
+        :param rng_key: not used
+        :returns: shape (T, 1 + n_labels) or (batch, T, 1 + n_labels)
+        """
+        batch = None if seq.ndim == 2 else seq.shape[0]
+        # The gains depend on the innovations, these on earlier gains: there is no other order.
+        _, outputs = jax.lax.scan(
+            lambda state, x: self.step(x, state)[::-1],
+            self.init_state(batch),
+            jnp.moveaxis(seq, -2, 0),
+        )
+        return jnp.moveaxis(outputs, 0, -2)
+
+
+def _predict(difference: jax.Array, elapsed_s: jax.Array, memory: State) -> State:
+    step_s = jnp.maximum(elapsed_s[..., 0], SHORTEST_STEP_S)
+    velocity = memory['velocity'] + memory['acceleration'] * step_s
+    # The position is kept as its offset from the last measured one, so that single precision
+    # serves at any distance from zero.
+    travel = memory['velocity'] * step_s + memory['acceleration'] * step_s**2 / 2
+    innovation = difference[..., 0] - memory['offset'] - travel
+    return {'step_s': step_s, 'velocity': velocity, 'innovation': innovation}
+
+
+def _features(
+    difference: jax.Array, elapsed_s: jax.Array, memory: State, predicted: State
+) -> jax.Array:
+    """Even functions of everything the filter knows, each of order one; (..., N_FEATURES)."""
+    step_s, innovation = predicted['step_s'], predicted['innovation']
+    travel = predicted['velocity'] * step_s
+    bend = memory['acceleration'] * step_s**2
+    newest, oldest = difference[..., 0], difference[..., -1]
+    sizes = (
+        innovation, newest, difference[..., 1], oldest, travel, bend,
+        memory['noise_fast'], memory['noise_slow'], memory['count'],
+    )  # fmt: skip
+    agreements = (
+        (innovation, travel), (innovation, bend), (innovation, memory['innovation']),
+        (newest, memory['moved']), (oldest / N_LAGS, travel), (travel, bend),
+    )  # fmt: skip
+    return jnp.stack(
+        [_size(value) for value in sizes]
+        + [_agreement(a, b) for a, b in agreements]
+        + [
+            jnp.log(step_s) + 5,
+            elapsed_s[..., -1] / step_s / N_LAGS,
+            memory['persistence'],
+            jnp.log1p(memory['still']) / 3,
+        ],
+        axis=-1,
+    )
+
+
+def _correct(
+    difference: jax.Array, elapsed_s: jax.Array, memory: State, predicted: State, steering: Any
+) -> State:
+    step_s, innovation = predicted['step_s'], predicted['innovation']
+    bandwidth = jax.nn.sigmoid(steering[..., 0] - 1)
+    k_1 = jnp.minimum((1 - (1 - bandwidth) ** 3) * jnp.exp(jnp.tanh(steering[..., 1])), 1)
+    k_2 = 1.5 * bandwidth**2 * (2 - bandwidth) * jnp.exp(1.5 * jnp.tanh(steering[..., 2]))
+    k_3 = bandwidth**3 * jnp.exp(2 * jnp.tanh(steering[..., 3]))
+    # Whatever the network asks for, each set of gains alone is that of a stable filter: Tenne and
+    # Singh, Characterizing performance of alpha-beta-gamma filters, IEEE TAES 38(3), 2002, Eq. 9.
+    k_2 = jnp.minimum(k_2, HIGHEST_K_2)
+    k_3 = jnp.minimum(k_3, STABLE_SHARE * k_1 * k_2)
+    decay = jax.nn.sigmoid(steering[..., 4] + 3)
+    pull = jax.nn.sigmoid(steering[..., 5] - 3)
+    lag_velocity = difference / jnp.maximum(elapsed_s, SHORTEST_STEP_S)
+    mean_velocity = jnp.sum(jax.nn.softmax(steering[..., 6:]) * lag_velocity, axis=-1)
+    velocity = predicted['velocity'] + k_2 * innovation / step_s
+    acceleration = decay * memory['acceleration'] + k_3 * innovation / step_s**2
+    new = {
+        'offset': -(1 - k_1) * innovation,
+        'velocity': (1 - pull) * velocity + pull * mean_velocity,
+        'acceleration': (1 - pull) * acceleration,
+        **_statistics(difference[..., 0], innovation, memory),
+    }
+    # Without a time step there is no velocity: the first sample only sets the position.
+    started = elapsed_s[..., 0] > 0
+    return {name: jnp.where(started, new[name], memory[name]) for name in memory}
+
+
+def _statistics(newest: jax.Array, innovation: jax.Array, memory: State) -> State:
+    """Keep what tells the network about the encoder: its noise, its count, its repeats."""
+    size = jnp.abs(innovation)
+    agreement = _agreement(innovation, memory['innovation'])
+    moves = jnp.abs(newest) > STILL_RAD
+    count = jnp.minimum(memory['count'] * COUNT_GROWTH, jnp.abs(newest))
+    count = jnp.where(memory['count'] == 0, jnp.abs(newest), count)
+    return {
+        'innovation': innovation,
+        'moved': jnp.where(moves, newest, memory['moved']),
+        'count': jnp.where(moves, count, memory['count']),
+        'still': jnp.where(moves, 0.0, memory['still'] + 1),
+        'noise_fast': _leak(memory['noise_fast'], size, FAST_SAMPLES),
+        'noise_slow': _leak(memory['noise_slow'], size, SLOW_SAMPLES),
+        'persistence': _leak(memory['persistence'], agreement, MEDIUM_SAMPLES),
+    }
+
+
+def _leak(mean: jax.Array, value: jax.Array, samples: int) -> jax.Array:
+    return mean + (value - mean) / samples
+
+
+def _size(value: jax.Array) -> jax.Array:
+    """Logarithm of a magnitude, about -1.8 to 2 between nothing and a radian."""
+    return (jnp.log(jnp.abs(value) + STILL_RAD) + 9) / 4
+
+
+def _agreement(a: jax.Array, b: jax.Array) -> jax.Array:
+    """0.5 where two values agree, -0.5 where they are opposite, 0 where one is far smaller."""
+    return a * b / (a**2 + b**2 + STILL_RAD**2)

@@ -1,0 +1,135 @@
+"""
+One file for a model: a safetensors file whose metadata says the rest.
+
+Nothing in it is executed, and nothing is believed: sizes are compared with what is in the file
+before anything is allocated.
+"""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors import safe_open
+from safetensors import SafetensorError
+from safetensors.numpy import save_file
+
+from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.core.model import build_network
+from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.spec import ModelSpec
+
+METADATA_KEY = 'seqmem'
+FORMAT_VERSION = 1
+DIGEST_DIGITS = 12
+
+
+def save_model(path: str | Path, model: SequenceModel) -> None:
+    """
+    Write a model.
+
+    :param path: file to write, by custom ``*.safetensors``
+    :param model: network and spec
+    """
+    tensors = {
+        name: np.asarray(param.value) for name, param in model.network.named_params().items()
+    }
+    description = {'format': FORMAT_VERSION, **dataclasses.asdict(model.spec)}
+    metadata = {METADATA_KEY: json.dumps(description, sort_keys=True)}
+    save_file(tensors, str(path), metadata=metadata)
+
+
+def load_model(path: str | Path) -> SequenceModel:
+    """
+    Read a model.
+
+    :param path: file written by :func:`save_model`
+    :returns: network and spec
+    :raises SeqmemError: if there is no such file, or it is not what it must be
+    """
+    metadata, tensors = _read(Path(path))
+    try:
+        spec = _spec(metadata)
+        network = jax.eval_shape(lambda: build_network(spec.network, jax.random.key(0)))
+        _check_shapes(network, tensors)
+        network.load_params(tensors)
+    except SeqmemError as error:
+        raise SeqmemError(f'{path}: {error}') from error
+    return SequenceModel(spec, network)
+
+
+def file_digest(path: str | Path) -> str:
+    """
+    Tell files apart.
+
+    :param path: any file
+    :returns: first 12 hexadecimal digits of its SHA-256
+    """
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:DIGEST_DIGITS]
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    if not path.is_file():
+        raise SeqmemError(f'weights: expected a .safetensors file, found none at {path}')
+    try:
+        with safe_open(str(path), framework='numpy') as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            return file.metadata() or {}, tensors
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        raise SeqmemError(
+            f'{path}: expected a .safetensors file, but it cannot be read ({error}); '
+            f'copy or convert it again'
+        ) from error
+
+
+def _spec(metadata: dict[str, str]) -> ModelSpec:
+    if METADATA_KEY not in metadata:
+        raise SeqmemError(
+            f"expected metadata '{METADATA_KEY}', got {sorted(metadata) or 'none'}: weights of "
+            f'other programs are read by `seqmem convert`'
+        )
+    try:
+        description = json.loads(metadata[METADATA_KEY])
+        version = description.pop('format')
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SeqmemError(f"metadata '{METADATA_KEY}' is not what was written: {error}") from error
+    if version != FORMAT_VERSION:
+        raise SeqmemError(
+            f'expected format {FORMAT_VERSION}, got {version}: it was written by another version '
+            f'of seqmem_ros'
+        )
+    return _spec_from(description)
+
+
+def _spec_from(description: dict[str, Any]) -> ModelSpec:
+    fields = {field.name: field for field in dataclasses.fields(ModelSpec)}
+    unknown = sorted(set(description) - set(fields))
+    if unknown:
+        raise SeqmemError(f'metadata: expected {", ".join(fields)}, got also {unknown}')
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in description.items()
+    }
+    try:
+        return ModelSpec(**values)
+    except SeqmemError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise SeqmemError(f'metadata: a value is of the wrong kind: {error}') from error
+
+
+def _check_shapes(network: Any, tensors: dict[str, np.ndarray]) -> None:
+    expected = {name: param.shape for name, param in network.named_params().items()}
+    found = {name: tensor.shape for name, tensor in tensors.items()}
+    for name in sorted({*expected, *found}):
+        if expected.get(name) != found.get(name):
+            raise SeqmemError(
+                f'tensor {name}: expected shape {expected.get(name, "none")}, '
+                f'got {found.get(name, "none")}'
+            )
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32 or not np.isfinite(tensor).all():
+            raise SeqmemError(f'tensor {name}: expected finite float32, got {tensor.dtype}')
