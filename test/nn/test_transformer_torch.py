@@ -1,0 +1,169 @@
+"""Attention, transformer blocks and the layers around them against PyTorch."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from seqmem_ros.nn import Dense
+from seqmem_ros.nn import LayerNorm
+from seqmem_ros.nn import MultiHeadSelfAttention
+from seqmem_ros.nn import scaled_dot_product_attention
+from seqmem_ros.nn import TransformerBlock
+
+torch = pytest.importorskip('torch', reason='PyTorch, the reference here, is not installed')
+
+SHAPES = [(5, 4, 2, None), (3, 6, 3, 2), (1, 4, 1, 3), (6, 8, 4, 2)]  # T, d_model, heads, batch
+DRAWS = 50  # for each of the 2 variants: 100 random configurations
+
+
+@jax.jit
+def value_and_gradients(layer, seq, weights):
+    def loss(layer, seq):
+        y = layer.forward(seq)
+        return (y * weights).sum(), y
+
+    (_, y), gradients = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(layer, seq)
+    return y, gradients
+
+
+def randomise_torch(layer):
+    for param in layer.parameters():
+        torch.nn.init.normal_(param, std=0.6)
+    return layer.double()
+
+
+def attention_arrays(theirs, pick=lambda t: t.detach()):
+    """Give the weights of PyTorch's attention, or their gradients, by our names."""
+    named = dict(
+        zip(
+            ('W_q', 'W_k', 'W_v'),
+            pick(theirs.in_proj_weight).numpy().reshape(3, theirs.embed_dim, theirs.embed_dim),
+        )
+    )
+    named['W_o'] = pick(theirs.out_proj.weight).numpy()
+    named.update(zip(('b_q', 'b_k', 'b_v'), pick(theirs.in_proj_bias).numpy().reshape(3, -1)))
+    named['b_o'] = pick(theirs.out_proj.bias).numpy()
+    return named
+
+
+def block_arrays(theirs, pick=lambda t: t.detach()):
+    named = {f'attention.{k}': v for k, v in attention_arrays(theirs.self_attn, pick).items()}
+    for ours, part, names in (
+        ('norm_1', theirs.norm1, 'gb'),
+        ('norm_2', theirs.norm2, 'gb'),
+        ('dense_1', theirs.linear1, 'Wb'),
+        ('dense_2', theirs.linear2, 'Wb'),
+    ):
+        named[f'{ours}.{names[0]}'] = pick(part.weight).numpy()
+        named[f'{ours}.{names[1]}'] = pick(part.bias).numpy()
+    return named
+
+
+def causal_mask(n_samples):
+    return torch.ones(n_samples, n_samples).triu(1).bool()  # True = forbidden, there
+
+
+def assert_gradients(found, expected):
+    assert set(found) == set(expected)
+    for name, gradient in expected.items():
+        # The softmax does not feel a key's bias: PyTorch's gradient there is rounding.
+        scale = max(np.abs(gradient).max(), 1e-3)
+        np.testing.assert_allclose(
+            np.asarray(found[name].value) / scale, gradient / scale, rtol=0, atol=1e-5
+        )
+
+
+def random_case(draw, rng):
+    n_samples, d_model, n_heads, batch = SHAPES[draw % len(SHAPES)]
+    axes = () if batch is None else (batch,)
+    seq, weights = rng.standard_normal((2, *axes, n_samples, d_model))
+    return n_samples, d_model, n_heads, seq, weights
+
+
+@pytest.mark.parametrize('causal', [False, True])
+def test_self_attention_equals_pytorch(causal, x64, rng, key):
+    torch.manual_seed(1)
+    for draw in range(DRAWS):
+        n_samples, d_model, n_heads, seq, weights = random_case(draw, rng)
+        theirs = randomise_torch(torch.nn.MultiheadAttention(d_model, n_heads, batch_first=True))
+        ours = MultiHeadSelfAttention(d_model, n_heads, key, causal, bias=True)
+        ours.load_params(attention_arrays(theirs))
+        torch_seq = torch.tensor(seq, requires_grad=True)
+        mask = causal_mask(n_samples) if causal else None
+        expected = theirs(torch_seq, torch_seq, torch_seq, attn_mask=mask)[0]
+        (expected * torch.tensor(weights)).sum().backward()
+        y, (gradients, seq_gradient) = value_and_gradients(
+            ours, jnp.asarray(seq), jnp.asarray(weights)
+        )
+        np.testing.assert_allclose(y, expected.detach(), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(seq_gradient, torch_seq.grad, rtol=1e-5, atol=1e-8)
+        assert_gradients(gradients.named_params(), attention_arrays(theirs, lambda t: t.grad))
+
+
+@pytest.mark.parametrize('causal, activation', [(False, 'relu'), (True, 'gelu')])
+def test_block_equals_pytorch(causal, activation, x64, rng, key):
+    torch.manual_seed(2)
+    for draw in range(DRAWS):
+        n_samples, d_model, n_heads, seq, weights = random_case(draw, rng)
+        theirs = randomise_torch(
+            torch.nn.TransformerEncoderLayer(
+                d_model, n_heads, 7, dropout=0.0, activation=activation, batch_first=True
+            )
+        )
+        ours = TransformerBlock(
+            d_model, n_heads, 7, key, activation=activation, causal=causal, bias=True
+        )
+        ours.load_params(block_arrays(theirs))
+        torch_seq = torch.tensor(seq, requires_grad=True)
+        expected = theirs(torch_seq, src_mask=causal_mask(n_samples) if causal else None)
+        (expected * torch.tensor(weights)).sum().backward()
+        y, (gradients, seq_gradient) = value_and_gradients(
+            ours, jnp.asarray(seq), jnp.asarray(weights)
+        )
+        np.testing.assert_allclose(y, expected.detach(), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(seq_gradient, torch_seq.grad, rtol=1e-5, atol=1e-8)
+        assert_gradients(gradients.named_params(), block_arrays(theirs, lambda t: t.grad))
+
+
+def test_attention_formula_equals_pytorch(x64, rng):
+    for draw in range(100):
+        n_q, n_k, d_k, d_v = rng.integers(1, 4, 4)
+        q, k, v = (rng.standard_normal((2, n, d)) for n, d in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
+        mask = rng.random((2, n_q, n_k)) < 0.7
+        mask[..., 0] = True  # PyTorch gives NaN for a row that may attend to nothing
+        mask = mask if draw % 2 else None
+        expected = torch.nn.functional.scaled_dot_product_attention(
+            *(torch.tensor(a) for a in (q, k, v)),
+            attn_mask=None if mask is None else torch.tensor(mask),
+        )
+        found = scaled_dot_product_attention(q, k, v, mask)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize('activation', [None, 'tanh', 'relu', 'gelu', 'sigmoid'])
+def test_dense_equals_pytorch(activation, x64, rng, randomise, key):
+    f = {
+        None: lambda a: a,
+        'tanh': torch.tanh,
+        'relu': torch.relu,
+        'gelu': torch.nn.functional.gelu,
+        'sigmoid': torch.sigmoid,
+    }[activation]
+    for draw in range(20):
+        ours = randomise(Dense(3, 2, key, activation=activation, bias=draw % 2 == 0), rng)
+        x = rng.standard_normal((4, 3))
+        b = None if ours.b is None else torch.tensor(np.array(ours.b.value))
+        expected = f(
+            torch.nn.functional.linear(torch.tensor(x), torch.tensor(np.array(ours.W.value)), b)
+        )
+        np.testing.assert_allclose(ours.forward(x), expected, rtol=0, atol=1e-12)
+
+
+def test_layer_norm_equals_pytorch(x64, rng, randomise):
+    for _ in range(100):
+        ours = randomise(LayerNorm(5), rng)
+        x = rng.standard_normal((3, 4, 5)) * 10 ** rng.uniform(-3, 3)
+        g, b = (torch.tensor(np.array(p.value)) for p in (ours.g, ours.b))
+        expected = torch.nn.functional.layer_norm(torch.tensor(x), (5,), g, b)
+        np.testing.assert_allclose(ours.forward(x), expected, rtol=0, atol=1e-10)
