@@ -10,12 +10,15 @@ from seqmem_ros import nn
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.inputs import features
 from seqmem_ros.core.inputs import lags
+from seqmem_ros.core.layer_stack import kind_of_stack
+from seqmem_ros.core.layer_stack import layer_stack
 from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.core.spec import ModelSpec
 
 BUILDERS = {
     'recurrent_net': nn.recurrent_net,
     'causal_transformer': nn.causal_transformer,
+    'layer_stack': layer_stack,
 }
 # A file may ask for any size; nobody streams through more than this.
 LARGEST_SIZE = 16384
@@ -127,6 +130,8 @@ def kind_of(network: Mapping[str, Any]) -> str:
     Name a network as a user does.
 
     :param network: ``builder`` and its arguments
-    :returns: ``rnn``, ``gru``, ``lstm`` or ``attention``
+    :returns: ``rnn``, ``gru``, ``lstm`` or ``attention``; ``dense`` without memory
     """
+    if network['builder'] == 'layer_stack':
+        return kind_of_stack(network['layers'])
     return 'attention' if network['builder'] == 'causal_transformer' else network['cell']
