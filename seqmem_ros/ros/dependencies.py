@@ -3,6 +3,16 @@
 import os
 
 
+def is_dependency(error: Exception) -> bool:
+    """
+    Tell a package that is not installed from a fault in this one.
+
+    :param error: what was raised
+    :returns: whether it is a failed import of another package
+    """
+    return isinstance(error, ImportError) and not (error.name or '').startswith('seqmem_ros')
+
+
 def missing_dependency(error: ImportError, executable: str) -> str:
     """
     Tell which package is missing, for which interpreter, and how to get it.

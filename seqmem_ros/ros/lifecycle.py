@@ -25,6 +25,7 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.core.stream import Stream
+from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
 from seqmem_ros.ros.diagnostics import Monitor
 from seqmem_ros.ros.diagnostics import status
@@ -160,7 +161,7 @@ class SeqmemNode(LifecycleNode):
     def _failed(self, transition: str, error: Exception) -> TransitionCallbackReturn:
         if isinstance(error, SeqmemError):
             reason = str(error)
-        elif isinstance(error, ImportError):
+        elif is_dependency(error):
             reason = missing_dependency(error, sys.executable)
         else:
             reason = f'{type(error).__name__}: {error}'

@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
 
 # A network of this size is done before a second thread has woken up. NPROC is what XLA sizes
@@ -38,7 +39,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except ImportError as error:
-        if (error.name or '').startswith('seqmem_ros'):
+        if not is_dependency(error):
             raise
         return _complain(missing_dependency(error, sys.executable))
 

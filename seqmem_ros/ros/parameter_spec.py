@@ -68,7 +68,7 @@ class ParameterSpec:
             raise self._error('one of ' + ', '.join(self.choices), value)
         # Written so that NaN, which compares false, is refused.
         if self.lowest is not None and not self.lowest <= value <= self.highest:
-            raise self._error(f'{self.lowest:g} to {self.highest:g}', value)
+            raise self._error(f'{self.lowest:.12g} to {self.highest:.12g}', value)
         if self.type == DOUBLE:
             return float(value)
         return list(value) if self.type == STRING_ARRAY else value

@@ -1,0 +1,51 @@
+"""The node stops at once when it is told to, in silence and with exit code 0."""
+
+from pathlib import Path
+import signal
+import time
+
+import pytest
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+
+from ros_harness import arm_samples
+from ros_harness import TIMEOUT_S
+
+from seqmem_ros.ros.process import NodeProcess
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_while_messages_are_coming_in(harness, number):
+    received = harness.collect()
+    process = harness.start({'model': 'difference'})
+    player = harness.player()
+    harness.play(player, arm_samples(20))
+    assert harness.spin_until(lambda: len(received) == 16)
+    harness.play(player, arm_samples(200, start=20), rate=float('inf'))
+    assert process.stop(number) == 0
+    assert 'Traceback' not in process.output()
+    assert 'rror' not in process.output()
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+@pytest.mark.skipif(not Path('/proc').is_dir(), reason='needs /proc to see how far it has come')
+@pytest.mark.parametrize('loaded', ['_rclpy_pybind11', 'librmw_fastrtps'])
+def test_while_it_is_still_starting(ros_domain, number, loaded):
+    with NodeProcess({'model': 'difference'}, domain_id=ros_domain) as process:
+        maps = Path(f'/proc/{process.process.pid}/maps')
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while loaded not in maps.read_text() and time.monotonic() < deadline_s:
+            time.sleep(0.001)
+        assert process.stop(number) == 0
+        assert 'Traceback' not in process.output()
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_twice_in_a_row_as_a_terminal_and_a_launcher_do(harness, number):
+    process = harness.start({'model': 'difference'})
+    for _ in range(3):
+        process.process.send_signal(number)
+    assert process.stop(number) == 0
+    assert 'Traceback' not in process.output()
