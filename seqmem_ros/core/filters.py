@@ -62,7 +62,7 @@ class LowPass(Filter):
 
     name = 'lowpass'
 
-    def __init__(self, cutoff_hz: float = 10.0) -> None:
+    def __init__(self, cutoff_hz: float = 20.0) -> None:
         self.cutoff_hz = cutoff_hz
 
     def init_state(self, capacity: int) -> dict[str, np.ndarray]:
@@ -93,7 +93,7 @@ class SavitzkyGolay(Filter):
 
     name = 'savgol'
 
-    def __init__(self, degree: int = 2) -> None:
+    def __init__(self, degree: int = 1) -> None:
         if degree not in (1, 2, 3):
             raise ValueError(f'degree: expected 1, 2 or 3, got {degree}')
         self.degree = degree
@@ -130,7 +130,7 @@ class Kalman(Filter):
 
     name = 'kalman'
 
-    def __init__(self, jerk_density: float = 1e4, noise_rad: float = 1e-4) -> None:
+    def __init__(self, jerk_density: float = 10.0, noise_rad: float = 1e-4) -> None:
         self.jerk_density = jerk_density
         self.noise_rad = noise_rad
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-MOTION_LABELS = ('stationary', 'accelerating', 'steady', 'decelerating')
+LABELS = ('stationary', 'accelerating', 'steady', 'decelerating')
 
 STILL_RAD_S = 0.01
 # The speed counts as steady while it changes by less than this in a second, plus this share of
@@ -11,7 +11,7 @@ STEADY_RAD_S2 = 0.1
 STEADY_SHARE_PER_S = 0.25
 
 
-def motion_labels(velocity: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
+def labels_from_acceleration(velocity: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
     r"""
     Label a motion from its true velocity and acceleration.
 
@@ -22,10 +22,21 @@ def motion_labels(velocity: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
 
     :param velocity: rad/s, shape (T,)
     :param acceleration: rad/s^2, shape (T,)
-    :returns: indices into :data:`MOTION_LABELS`, shape (T,)
+    :returns: indices into :data:`LABELS`, shape (T,)
     """
     speed = np.abs(velocity)
     change = acceleration * np.sign(velocity)
     limit = STEADY_RAD_S2 + STEADY_SHARE_PER_S * speed
     moving = np.where(change > limit, 1, np.where(change < -limit, 3, 2))
     return np.where(speed < STILL_RAD_S, 0, moving)
+
+
+def motion_labels(velocity: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+    """
+    Label a motion from its velocity alone; see :func:`labels_from_acceleration`.
+
+    :param velocity: rad/s, shape (T,), T at least 2, smooth enough for a central difference
+    :param time_s: s, shape (T,), increasing
+    :returns: indices into :data:`LABELS`, shape (T,)
+    """
+    return labels_from_acceleration(velocity, np.gradient(velocity, time_s))

@@ -37,12 +37,16 @@ N_STEERING = 6 + N_LAGS
 # Far below one count of any encoder: a position that differs by less has not moved.
 STILL_RAD = 1e-7
 SHORTEST_STEP_S = 1e-6
+# A step counts as at least this part of the time that the four lags took.
+LEAST_STEP_RATIO = 8.0
 # Memory of the averages that tell the network how noisy this encoder is, in samples.
 FAST_SAMPLES = 5
 MEDIUM_SAMPLES = 10
 SLOW_SAMPLES = 30
 # The smallest movement seen stands for one count; it is forgotten over about 500 movements.
 COUNT_GROWTH = 1.002
+# A joint that stands still for an hour looks like one that stands still for so many samples.
+MOST_STILL_SAMPLES = 500.0
 # Bounds of stability are k_2 < 4 - 2 k_1 and k_3 < 2 k_1 k_2 / (2 - k_1), at least k_1 k_2.
 HIGHEST_K_2 = 1.5
 STABLE_SHARE = 0.9
@@ -174,10 +178,14 @@ def _correct(
     k_3 = jnp.minimum(k_3, STABLE_SHARE * k_1 * k_2)
     decay = jax.nn.sigmoid(steering[..., 4] + 3)
     pull = jax.nn.sigmoid(steering[..., 5] - 3)
-    lag_velocity = difference / jnp.maximum(elapsed_s, SHORTEST_STEP_S)
+    lag_velocity = difference / jnp.maximum(
+        elapsed_s, elapsed_s[..., -1:] / LEAST_STEP_RATIO + SHORTEST_STEP_S
+    )
+    # Two stamps that nearly coincide say little of the velocity and less of the acceleration.
+    gain_s = jnp.maximum(step_s, elapsed_s[..., -1] / LEAST_STEP_RATIO)
     mean_velocity = jnp.sum(jax.nn.softmax(steering[..., 6:]) * lag_velocity, axis=-1)
-    velocity = predicted['velocity'] + k_2 * innovation / step_s
-    acceleration = decay * memory['acceleration'] + k_3 * innovation / step_s**2
+    velocity = predicted['velocity'] + k_2 * innovation / gain_s
+    acceleration = decay * memory['acceleration'] + k_3 * innovation / gain_s**2
     new = {
         'offset': -(1 - k_1) * innovation,
         'velocity': (1 - pull) * velocity + pull * mean_velocity,
@@ -200,7 +208,7 @@ def _statistics(newest: jax.Array, innovation: jax.Array, memory: State) -> Stat
         'innovation': innovation,
         'moved': jnp.where(moves, newest, memory['moved']),
         'count': jnp.where(moves, count, memory['count']),
-        'still': jnp.where(moves, 0.0, memory['still'] + 1),
+        'still': jnp.where(moves, 0.0, jnp.minimum(memory['still'] + 1, MOST_STILL_SAMPLES)),
         'noise_fast': _leak(memory['noise_fast'], size, FAST_SAMPLES),
         'noise_slow': _leak(memory['noise_slow'], size, SLOW_SAMPLES),
         'persistence': _leak(memory['persistence'], agreement, MEDIUM_SAMPLES),

@@ -101,7 +101,9 @@ def random_motion(rng: np.random.Generator, kind: str, duration_s: float) -> Mot
     :param duration_s: length of the recording in s
     :returns: the motion
     """
-    peak_rad_s = float(np.exp(rng.uniform(np.log(SLOWEST_RAD_S), np.log(FASTEST_RAD_S))))
+    # Slow motions are the harder half, but an arm at work is rarely below a degree a second.
+    slowest_rad_s = float(rng.choice([SLOWEST_RAD_S, 0.05, 0.05]))
+    peak_rad_s = float(np.exp(rng.uniform(np.log(slowest_rad_s), np.log(FASTEST_RAD_S))))
     if kind == 'still':
         return chain([hold(duration_s)])
     if kind == 'cruise':
@@ -142,9 +144,7 @@ def record(
     fresh = rng.random(n_samples) >= encoder.repeat
     fresh[0] = True
     counts = counts[np.maximum.accumulate(np.where(fresh, np.arange(n_samples), 0))]
-    return Recording(
-        stamp_ns, counts * encoder.count_rad, velocity, acceleration, encoder, kind
-    )
+    return Recording(stamp_ns, counts * encoder.count_rad, velocity, acceleration, encoder, kind)
 
 
 def simulate(rng: np.random.Generator, n_samples: int, kind: str | None = None) -> Recording:

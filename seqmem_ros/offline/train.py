@@ -1,0 +1,202 @@
+"""Train a shared network on simulated joints: one network for any joint, rate and resolution."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import asdict
+from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from seqmem_ros import __version__
+from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.core.inputs import lags
+from seqmem_ros.core.model import build_network
+from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.motion import LABELS
+from seqmem_ros.core.motion import labels_from_acceleration
+from seqmem_ros.core.observer import N_FEATURES
+from seqmem_ros.core.observer import N_STEERING
+from seqmem_ros.core.observer import SteeredObserver
+from seqmem_ros.core.spec import ModelSpec
+from seqmem_ros.core.spec import WINDOW
+from seqmem_ros.nn import Module
+from seqmem_ros.offline.sequences import raw_sequence
+from seqmem_ros.offline.simulate import Recording
+from seqmem_ros.offline.simulate import simulate
+from seqmem_ros.offline.training import make_optimizer
+from seqmem_ros.offline.training import make_train_step
+
+MODELS = ('gru', 'lstm', 'rnn', 'attention')
+# Simulating is a tenth of the work, so a recording serves a few times before it is replaced.
+POOL_BATCHES = 100
+USES_OF_A_POOL = 3
+# The error of a recording counts in full down to this share of one count per sample.
+LOSS_FLOOR_SHARE = 3e-3
+MOST_BAD_STEPS = 20
+VELOCITY_SHARE_OF_LABEL_LOSS = 0.1
+
+Batch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """
+    What to train and for how long.
+
+    :param task: ``velocity`` or ``label`` (the motion labels of :mod:`seqmem_ros.core.motion`)
+    :param model: one of :data:`MODELS`
+    :param hidden_size: width of the recurrent layers, or of the attention model
+    :param n_layers: recurrent layers, or attention blocks
+    :param n_steps: steps of gradient descent
+    :param batch_size: recordings in each
+    :param n_samples: length of a recording
+    :param learning_rate: highest, falls to a fiftieth on a cosine
+    :param seed: of the weights and of all data
+    :raises SeqmemError: if the model or the task is unknown
+    """
+
+    task: str = 'velocity'
+    model: str = 'gru'
+    hidden_size: int = 32
+    n_layers: int = 1
+    n_steps: int = 6000
+    batch_size: int = 48
+    n_samples: int = 512
+    learning_rate: float = 3e-3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise SeqmemError(f"model: expected one of {', '.join(MODELS)}, got '{self.model}'")
+        if self.task not in ('velocity', 'label'):
+            raise SeqmemError(f"task: expected velocity or label, got '{self.task}'")
+
+
+def spec_of(options: TrainingOptions) -> ModelSpec:
+    """
+    Describe the network that the options ask for.
+
+    :param options: model, sizes and task
+    :returns: its spec, without a card
+    """
+    labels = LABELS if options.task == 'label' else ()
+    network: dict[str, Any] = {'n_in': N_FEATURES, 'n_out': N_STEERING + len(labels)}
+    if options.model == 'attention':
+        network |= {
+            'builder': 'causal_transformer',
+            'd_model': options.hidden_size,
+            'n_heads': 4,
+            'd_ff': 2 * options.hidden_size,
+            'depth': options.n_layers,
+            'window': WINDOW,
+        }
+    else:
+        network |= {
+            'builder': 'recurrent_net',
+            'cell': options.model,
+            'n_hidden': options.hidden_size,
+            'n_layers': options.n_layers,
+        }
+    return ModelSpec(
+        task=options.task, network=network, labels=labels, nominal_rate_hz=(50.0, 1000.0)
+    )
+
+
+def train(
+    options: TrainingOptions, progress: Callable[[int, float], None] = lambda step, loss: None
+) -> SequenceModel:
+    """
+    Train a model on simulated recordings.
+
+    The loss of a velocity model is the mean over recordings of the logarithm of the root mean
+    squared error, so that slow and fast, coarse and fine recordings count the same; that of a
+    label model is the cross-entropy, and a share of the former, which teaches the observer.
+
+    :param options: what to train and for how long
+    :param progress: called after each step with its number and its loss
+    :returns: the model, with a card that says how it was trained
+    :raises SeqmemError: if the loss is not finite any more
+    """
+    spec = spec_of(options)
+    network = build_network(spec.network, jax.random.key(options.seed))
+    schedule = optax.cosine_decay_schedule(options.learning_rate, options.n_steps, alpha=0.02)
+    # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
+    optimizer = optax.apply_if_finite(make_optimizer('adam', schedule), MOST_BAD_STEPS)
+    step = make_train_step(loss_for(len(spec.labels)), optimizer)
+    opt_state = optimizer.init(network)
+    bad_in_a_row = 0
+    for number, batch in enumerate(batches(options), start=1):
+        network, opt_state, loss = step(network, opt_state, *batch)
+        bad_in_a_row = 0 if np.isfinite(loss) else bad_in_a_row + 1
+        if bad_in_a_row > MOST_BAD_STEPS:
+            raise SeqmemError(
+                f'training diverged at step {number}: try a learning_rate below '
+                f'{options.learning_rate}'
+            )
+        progress(number, float(loss))
+        if number == options.n_steps:
+            break
+    card = {'training': {**asdict(options), 'data': 'simulated', 'seqmem_ros': __version__}}
+    return SequenceModel(replace(spec, card=card), network)
+
+
+def loss_for(n_labels: int) -> Callable[..., jax.Array]:
+    """
+    Make the loss of :func:`train`.
+
+    :param n_labels: 0 for velocity
+    :returns: function of (network, raw inputs, velocity, count velocity, label indices)
+    """
+
+    def loss(
+        network: Module, raw: jax.Array, velocity: jax.Array, count: jax.Array, labels: jax.Array
+    ) -> jax.Array:
+        outputs = SteeredObserver(network, n_labels).forward(lags(raw))[:, WINDOW:]
+        squared = jnp.mean((outputs[..., 0] - velocity[:, WINDOW:]) ** 2, axis=1)
+        log_rmse = 0.5 * jnp.mean(jnp.log(squared + (LOSS_FLOOR_SHARE * count) ** 2))
+        if n_labels == 0:
+            return log_rmse
+        cross_entropy = optax.softmax_cross_entropy_with_integer_labels(
+            outputs[..., 1:], labels[:, WINDOW:]
+        )
+        return jnp.mean(cross_entropy) + VELOCITY_SHARE_OF_LABEL_LOSS * log_rmse
+
+    return loss
+
+
+def batches(options: TrainingOptions) -> Iterator[Batch]:
+    """
+    Draw training data without end.
+
+    :param options: batch size, length and seed
+    :returns: iterator over raw inputs (B, T, N_RAW), velocities in rad/s (B, T), one count per
+        sample in rad/s (B,), and label indices (B, T)
+    """
+    rng = np.random.default_rng(options.seed)
+    size = options.batch_size
+    while True:
+        recordings = [simulate(rng, options.n_samples) for _ in range(POOL_BATCHES * size)]
+        pool = stacked(recordings)
+        for _ in range(USES_OF_A_POOL):
+            order = rng.permutation(len(recordings)).reshape(-1, size)
+            for chosen in order:
+                yield tuple(array[chosen] for array in pool)
+
+
+def stacked(recordings: list[Recording]) -> Batch:
+    """
+    Put recordings of one length into arrays.
+
+    :param recordings: B recordings of T samples
+    :returns: see :func:`batches`
+    """
+    raw = np.stack([raw_sequence(r.stamp_ns, r.position) for r in recordings])
+    velocity = np.stack([r.velocity for r in recordings]).astype(np.float32)
+    count = np.array([r.encoder.count_rad * r.encoder.rate_hz for r in recordings], np.float32)
+    labels = np.stack([labels_from_acceleration(r.velocity, r.acceleration) for r in recordings])
+    return raw, velocity, count, labels

@@ -1,0 +1,87 @@
+"""
+Settings of the classical filters: the ones that do best over a whole set of recordings.
+
+A filter that is tuned once is what a person deploys; the Kalman filter tuned on each recording
+with hindsight, the oracle, is what no person can deploy, and a bar to be measured against.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+
+import numpy as np
+
+from seqmem_ros.core.estimator import Estimator
+from seqmem_ros.core.filters import Kalman
+from seqmem_ros.core.filters import LowPass
+from seqmem_ros.core.filters import SavitzkyGolay
+from seqmem_ros.offline.sequences import run_together
+from seqmem_ros.offline.simulate import Recording
+
+# Only the ratio of jerk_density to noise_rad^2 matters once the filter runs.
+KALMAN_NOISE_RAD = 1e-4
+
+GRIDS: dict[str, tuple[Callable[[float], Estimator], tuple[float, ...]]] = {
+    'lowpass': (LowPass, tuple(np.geomspace(0.25, 250, 31))),
+    'savgol': (lambda degree: SavitzkyGolay(int(degree)), (1.0, 2.0, 3.0)),
+    'kalman': (
+        lambda jerk_density: Kalman(jerk_density, KALMAN_NOISE_RAD),
+        tuple(10.0 ** np.arange(-7, 9.5, 0.5)),
+    ),
+}
+# Estimates before a window is full are not published, so they do not count.
+SKIPPED_SAMPLES = 20
+# Errors below this share of one count per sample are taken as equal: the logarithm of the error
+# at a joint that stands still would else decide alone.
+FLOOR_SHARE = 1e-3
+
+
+def rmse_of(estimates: np.ndarray, recordings: Iterable[Recording]) -> np.ndarray:
+    """
+    Score estimates against the exact velocity.
+
+    :param estimates: rad/s, shape (B, T)
+    :param recordings: B recordings
+    :returns: root mean squared error of each recording in rad/s, shape (B,)
+    """
+    truth = np.stack([recording.velocity for recording in recordings])
+    error = (estimates - truth)[:, SKIPPED_SAMPLES:]
+    return np.sqrt(np.mean(error**2, axis=1))
+
+
+def geometric_mean_rmse(rmse: np.ndarray, recordings: Iterable[Recording]) -> float:
+    """
+    Average over recordings so that a fast and a slow one count the same.
+
+    :param rmse: rad/s, shape (B,)
+    :param recordings: B recordings
+    :returns: geometric mean in rad/s, errors floored at ``FLOOR_SHARE`` of a count per sample
+    """
+    count_rad_s = np.array([r.encoder.count_rad * r.encoder.rate_hz for r in recordings])
+    return float(np.exp(np.mean(np.log(np.maximum(rmse, FLOOR_SHARE * count_rad_s)))))
+
+
+def sweep(name: str, recordings: list[Recording]) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Try every setting of a filter on every recording.
+
+    :param name: out of :data:`GRIDS`
+    :param recordings: B recordings of one length
+    :returns: settings, shape (S,), and errors in rad/s, shape (S, B)
+    """
+    make, settings = GRIDS[name]
+    errors = [rmse_of(run_together(make(s), recordings), recordings) for s in settings]
+    return np.array(settings), np.stack(errors)
+
+
+def tuned_once(name: str, recordings: list[Recording]) -> tuple[float, float]:
+    """
+    Find the setting that does best over all recordings.
+
+    :param name: out of :data:`GRIDS`
+    :param recordings: B recordings of one length
+    :returns: the setting, and its geometric mean error in rad/s
+    """
+    settings, errors = sweep(name, recordings)
+    scores = [geometric_mean_rmse(row, recordings) for row in errors]
+    best = int(np.argmin(scores))
+    return float(settings[best]), scores[best]
