@@ -5,13 +5,13 @@ from pathlib import Path
 import re
 
 import pytest
-import yaml
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 
 import rclpy
 from rclpy.context import Context
 from rclpy.parameter import Parameter
+import yaml
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimators import MODEL_NAMES
