@@ -156,7 +156,7 @@ def write_joint_bag(
         connection = writer.add_connection(topic, JOINT_STATE, typestore=store)
         for record_ns, sample in samples:
             message = _message_from_sample(sample, frame_id)
-            writer.write(connection, record_ns, store.serialize_cdr(message, JOINT_STATE))
+            writer.write(connection, int(record_ns), store.serialize_cdr(message, JOINT_STATE))
             count += 1
     return count
 
@@ -350,7 +350,7 @@ def _decode(raw: RawMessage) -> JointMessage:
 
 def _message_from_sample(sample: JointSample, frame_id: str) -> Any:
     types = _ros2_store().types
-    sec, nanosec = divmod(sample.stamp_ns, NANOSECONDS_PER_SECOND)
+    sec, nanosec = divmod(int(sample.stamp_ns), NANOSECONDS_PER_SECOND)
     header = types['std_msgs/msg/Header'](
         types['builtin_interfaces/msg/Time'](sec, nanosec), frame_id
     )

@@ -18,6 +18,8 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+from seqmem_ros.core.motion import LABELS
+from seqmem_ros.core.motion import motion_labels
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.offline.bags import JointMessage
@@ -86,6 +88,8 @@ def evaluate_bag(
     for warning in warnings:
         logging.getLogger(__name__).warning(warning)
     recording = _unwrapped(pass_.builder.build(), options)
+    if not any(stream.counts['estimated'] for stream in pass_.streams.values()):
+        raise SeqmemError(f'{path}: no message gave an estimate: {_stream_reports(pass_.streams)}')
     reference = make_reference(
         recording.time_ns, recording.position, options.max_gap_s, half_width_s
     )
@@ -108,7 +112,7 @@ def evaluate_bag(
         warnings=tuple(warnings),
     )
     if not compared.any():
-        raise SeqmemError(_nothing_to_compare(result, pass_.streams))
+        raise SeqmemError(f'{path}: {_nothing_to_compare(result, pass_.streams)}')
     return replace(result, estimators=_scored(result))
 
 
@@ -204,15 +208,20 @@ def _labelled(scores: np.ndarray) -> np.ndarray:
 def _nothing_to_compare(result: Result, streams: Mapping[str, Stream]) -> str:
     if not np.isfinite(result.reference.velocity).any():
         return (
-            f'{result.bag}: no reference can be made: expected unbroken stretches of at least '
+            'no reference can be made: expected unbroken stretches of at least '
             f'{2 * result.reference.half_width_s:.3g} s, got {result.health}'
         )
-    parts = []
+    return f'no sample has an estimate of every estimator: {_stream_reports(streams)}'
+
+
+def _stream_reports(streams: Mapping[str, Stream]) -> str:
+    """Say what became of the messages, once for all streams that agree."""
+    by_text: dict[str, list[str]] = {}
     for name, stream in streams.items():
-        counts = ', '.join(f'{key} {count}' for key, count in stream.counts.items())
-        event = f': {stream.last_event}' if stream.last_event else ''
-        parts.append(f'{name} ({counts}){event}')
-    return f'{result.bag}: no sample has an estimate of every estimator: {"; ".join(parts)}'
+        counts = ', '.join(f'{key} {count}' for key, count in stream.counts.items() if count)
+        event = f' ({stream.last_event})' if stream.last_event else ''
+        by_text.setdefault(counts + event, []).append(name)
+    return '; '.join(f'{", ".join(names)}: {text}' for text, names in by_text.items())
 
 
 def _scored(result: Result) -> dict[str, EstimatorResult]:
@@ -265,9 +274,7 @@ class _JointErrors:
 
 
 def _score_label(result: Result, each: EstimatorResult) -> EstimatorResult:
-    from seqmem_ros.core import motion
-
-    if each.labels != tuple(motion.LABELS):
+    if tuple(each.labels) != LABELS:
         return replace(each, note='its labels are not those of motion: there is no reference')
     if each.outputs.shape[1] != len(result.recording.names):
         return replace(each, note='it labels the whole arm: there is no reference')
@@ -288,8 +295,6 @@ def _score_label(result: Result, each: EstimatorResult) -> EstimatorResult:
 
 def _motion_labels(result: Result, joint: int) -> np.ndarray:
     """Label the reference of a joint, stretch by stretch; -1 where there is none."""
-    from seqmem_ros.core.motion import motion_labels
-
     velocity = result.reference.velocity[:, joint]
     time_ns = result.recording.time_ns
     labels = np.full(len(velocity), -1, dtype=np.int64)

@@ -97,7 +97,7 @@ def _sentence(kind: str, count: int, checks: dict[str, TruthCheck]) -> str:
         text += f' and lags by {1000 * np.median(lags):.1f} ms'
     if kind in ('low-pass', 'other'):
         relative = 100 * np.median([check.relative_to_difference for check in chosen])
-        text += f' (differs from the difference by {relative:.2g} %)'
+        text += f' (differs from the difference by {relative:.1f} %)'
     return f'{text} ({count} of {len(checks)} joints)'
 
 

@@ -1,0 +1,104 @@
+"""
+The command ``seqmem``: one subcommand a file, errors in one line.
+
+Exit codes: 0 done; 1 something in what the user gave; 2 wrong usage; 130 interrupted.
+"""
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+import logging
+import os
+import sys
+
+import seqmem_ros
+from seqmem_ros.core.errors import SeqmemError
+
+# Modules of this package, each with add_parser(subparsers) and run(args) -> int. They must be
+# quick to import: what is heavy is imported in run().
+COMMANDS = ('evaluate',)
+
+# Optional packages, and the extra of this one that brings each.
+_EXTRAS = {
+    'rosbags': 'offline',
+    'lz4': 'offline',
+    'backports': 'offline',
+    'matplotlib': 'offline',
+    'tqdm': 'offline',
+    'scipy': 'offline',
+    'optax': 'train',
+    'h5py': 'convert',
+}
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    Run the command line.
+
+    :param argv: arguments without the program's name; None: those of the process
+    :returns: exit code
+    """
+    try:
+        args = make_parser().parse_args(argv)
+    except SystemExit as usage:
+        return int(usage.code or 0)
+    logger = logging.getLogger('seqmem_ros')
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter('seqmem: warning: %(message)s'))
+    logger.addHandler(handler)
+    try:
+        code = args.run(args)
+        sys.stdout.flush()
+        return code
+    except SeqmemError as error:
+        return _fail(str(error))
+    except ModuleNotFoundError as error:
+        return _fail(_missing(error))
+    except KeyboardInterrupt:
+        print('seqmem: interrupted', file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone; flushing at exit must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    finally:
+        logger.removeHandler(handler)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """
+    Build the parser of all subcommands.
+
+    :returns: a parser that puts the chosen command's ``run`` into its result
+    """
+    parser = argparse.ArgumentParser(
+        prog='seqmem',
+        description='Sequence models with memory for the joint states of a robot arm.',
+        epilog="'seqmem COMMAND --help' explains a command, with examples.",
+    )
+    parser.add_argument('--version', action='version', version=f'seqmem {seqmem_ros.__version__}')
+    subparsers = parser.add_subparsers(title='commands', metavar='COMMAND', required=True)
+    for name in COMMANDS:
+        import_module(f'seqmem_ros.cli.{name}').add_parser(subparsers)
+    return parser
+
+
+def _fail(message: str) -> int:
+    print(f'seqmem: error: {" ".join(message.split())}', file=sys.stderr)
+    return 1
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    package = (error.name or '').partition('.')[0]
+    if package in _EXTRAS:
+        return f"the package {package} is missing: pip install 'seqmem_ros[{_EXTRAS[package]}]'"
+    if package == 'rclpy' or package.endswith('_msgs'):
+        return f'the package {package} is missing: source a ROS 2 installation first'
+    raise error
+
+
+if __name__ == '__main__':
+    sys.exit(main())

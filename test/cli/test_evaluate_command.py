@@ -1,0 +1,132 @@
+"""``seqmem evaluate`` on the shipped recording."""
+
+import argparse
+import json
+from pathlib import Path
+import shutil
+
+import pytest
+
+import seqmem_ros
+from seqmem_ros.cli import evaluate
+from seqmem_ros.cli.main import main
+from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.offline.degrade import Degradation
+
+BAG = str(Path(seqmem_ros.__file__).parent / 'data' / 'kr300_a')
+ONE_FILTER = ['--model', 'none', '--filters', 'difference']
+
+
+def parsed(*arguments):
+    parser = argparse.ArgumentParser()
+    evaluate.add_parser(parser.add_subparsers())
+    return parser.parse_args(['evaluate', *arguments])
+
+
+def test_the_defaults_are_those_of_the_library():
+    args = parsed('bag')
+    setting = Degradation(args.bits, args.noise, args.drop, args.jitter, args.seed)
+    assert setting == Degradation()
+    options = StreamOptions()
+    assert (args.max_gap, args.zero_stamp) == (options.max_gap_s, options.zero_stamp)
+    assert args.joints == options.joints and args.continuous_joints == options.continuous_joints
+
+
+def test_the_report_says_what_was_done_and_found(capsys):
+    assert main(['evaluate', BAG, '--model', 'none', '--filters', 'difference,kalman']) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ''
+    lines = captured.out.splitlines()
+    assert lines[0] == f'bag          {BAG}, topic /joint_states'
+    assert lines[1] == 'recording    2501 messages, 6 joints, 10.00 s at 250 Hz, no faults'
+    assert 'degree 3 over +-22.0 ms, zero phase' in lines[2]
+    assert 'first-order low-pass of the difference' in lines[3] and '4.4 ms' in lines[3]
+    assert lines[4] == (
+        'input        as recorded, then 14 bits per revolution, 1 % of messages dropped, seed 0'
+    )
+    rows = {line.split()[0]: line.split()[1:] for line in lines[6:] if line.split()}
+    assert len(rows['difference']) == len(rows['kalman']) == 5
+    assert float(rows['kalman'][0]) < 0.5 * float(rows['difference'][0])
+
+
+def test_options_reach_the_evaluation(capsys):
+    arguments = ['--no-degrade', '--joints', 'joint_a3,joint_a1', '--per-joint', '--max-gap', '1']
+    assert main(['evaluate', BAG, *ONE_FILTER, *arguments, '--json', '-']) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content['joints'] == ['joint_a1', 'joint_a3']
+    assert content['degradation']['summary'] == 'none'
+    assert content['stream']['max_gap_s'] == 1.0
+    degraded = ['--bits', '11', '--noise', '1e-4', '--drop', '0.2', '--jitter', '1e-4']
+    rest = ['--seed', '5', '--reference-window', '0.03', '--json', '-']
+    assert main(['evaluate', BAG, *ONE_FILTER, *degraded, *rest]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content['degradation']['summary'] == (
+        '11 bits per revolution, noise 0.0001 rad, 20 % of messages dropped, '
+        'stamps jitter by 0.1 ms, seed 5'
+    )
+    assert content['reference']['half_width_s'] == 0.03
+
+
+def test_files_are_written(tmp_path, capsys):
+    scores, plot = tmp_path / 'scores.json', tmp_path / 'plot.png'
+    outputs = ['--json', str(scores), '--plot', str(plot), '--per-joint']
+    assert main(['evaluate', BAG, *ONE_FILTER, *outputs]) == 0
+    assert json.loads(scores.read_text())['estimators']['difference']['rmse'] > 0.0
+    assert plot.read_bytes().startswith(b'\x89PNG')
+    assert capsys.readouterr().out.count('\njoint_a') == 6
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'text'),
+    [
+        (['missing'], 'missing: no such file or folder'),
+        (
+            [BAG, '--topic', '/x'],
+            "no topic '/x' with sensor_msgs/msg/JointState messages",
+        ),
+        ([BAG, '--bits', '99'], 'bits: expected 0 to 32, got 99'),
+        ([BAG, '--filters', 'median'], '--filters: expected names out of difference, lowpass, '),
+        ([BAG, '--filters', 'none'], 'nothing to score: expected a --model, --weights or'),
+        ([BAG, '--json', '/no/such/x.json'], '--json: no such folder: /no/such'),
+        ([BAG, '--plot', 'plot.txt'], "--plot: expected .png, .pdf, .svg, got 'plot.txt'"),
+        ([BAG, '--joints', 'nose'], 'drop_no_known_joint'),
+        ([BAG, '--max-gap', '0'], 'max_gap_s: expected a number from 1e-06 up, got 0.0'),
+        ([BAG, '--weights', 'missing.safetensors'], 'missing.safetensors'),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(capsys, arguments, text):
+    assert main(['evaluate', *arguments, '--model', 'none']) == 1
+    captured = capsys.readouterr()
+    assert text in captured.err and captured.err.count('\n') == 1
+    assert captured.err.startswith('seqmem: error: ')
+    assert captured.out == ''
+
+
+def test_a_damaged_bag_warns_on_stderr_and_is_scored(tmp_path, capsys):
+    damaged = tmp_path / 'damaged.mcap'
+    shutil.copy(Path(BAG) / 'kr300_a.mcap', damaged)
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[: len(content) // 2])
+    assert main(['evaluate', str(damaged), *ONE_FILTER]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f'seqmem: warning: {damaged}: it ends in the middle of a')
+    assert captured.err.count('\n') == 1
+    assert 'difference' in captured.out
+
+
+def test_estimators_get_names_of_their_own(monkeypatch):
+    loaded = []
+
+    def load_estimator(model='auto', weights='', memory='persistent'):
+        loaded.append((model, str(weights), memory))
+        return loaded[-1]
+
+    monkeypatch.setattr('seqmem_ros.core.estimators.load_estimator', load_estimator)
+    estimators = evaluate.load_estimators(
+        ['lstm', 'gru'], ['a/mine.safetensors', 'b/mine.safetensors'], 'kalman', 'window'
+    )
+    assert list(estimators) == ['kalman', 'lstm', 'gru', 'mine', 'b/mine.safetensors']
+    assert loaded[1] == ('lstm', '', 'window')
+    assert loaded[3] == ('auto', 'a/mine.safetensors', 'window')
+    assert list(evaluate.load_estimators(None, [], 'none', 'persistent')) == ['gru']
+    assert list(evaluate.load_estimators(None, ['x.safetensors'], 'none', 'window')) == ['x']

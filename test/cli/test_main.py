@@ -1,0 +1,108 @@
+"""The command line as a frame: exit codes, one-line errors, quick help."""
+
+import subprocess
+import sys
+
+import pytest
+
+import seqmem_ros
+from seqmem_ros.cli import evaluate
+from seqmem_ros.cli import main as frame
+from seqmem_ros.cli.main import main
+from seqmem_ros.core.errors import SeqmemError
+
+
+def run_with(monkeypatch, error):
+    """Run a command that ends with an error."""
+
+    def run(args):
+        raise error
+
+    monkeypatch.setattr(evaluate, 'run', run)
+    return main(['evaluate', 'bag'])
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(['--version']) == 0
+    assert capsys.readouterr().out == f'seqmem {seqmem_ros.__version__}\n'
+
+
+@pytest.mark.parametrize('name', frame.COMMANDS)
+def test_every_command_explains_itself_with_examples(capsys, name):
+    assert main(['--help']) == 0
+    assert f'\n    {name} ' in capsys.readouterr().out
+    assert main([name, '--help']) == 0
+    assert f'\n  seqmem {name} ' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('arguments', [[], ['nonsense'], ['evaluate'], ['evaluate', 'b', '--x']])
+def test_wrong_usage_is_2(capsys, arguments):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith('usage: seqmem')
+
+
+def test_a_known_error_is_one_line_and_1(capsys, monkeypatch):
+    assert run_with(monkeypatch, SeqmemError('expected this,\n  got that')) == 1
+    captured = capsys.readouterr()
+    assert captured.err == 'seqmem: error: expected this, got that\n'
+    assert captured.out == ''
+
+
+@pytest.mark.parametrize(
+    ('package', 'advice'),
+    [
+        ('rosbags', "pip install 'seqmem_ros[offline]'"),
+        ('matplotlib.figure', "pip install 'seqmem_ros[offline]'"),
+        ('optax', "pip install 'seqmem_ros[train]'"),
+        ('h5py', "pip install 'seqmem_ros[convert]'"),
+        ('rclpy', 'source a ROS 2 installation first'),
+    ],
+)
+def test_a_missing_package_comes_with_the_command_that_helps(capsys, monkeypatch, package, advice):
+    error = ModuleNotFoundError(f'No module named {package!r}', name=package)
+    assert run_with(monkeypatch, error) == 1
+    name = package.partition('.')[0]
+    assert capsys.readouterr().err == f'seqmem: error: the package {name} is missing: {advice}\n'
+
+
+def test_a_bug_stays_a_traceback(monkeypatch):
+    with pytest.raises(ModuleNotFoundError):
+        run_with(monkeypatch, ModuleNotFoundError('No module named mistyped', name='mistyped'))
+    with pytest.raises(ZeroDivisionError):
+        run_with(monkeypatch, ZeroDivisionError())
+
+
+def test_an_interrupt_is_130_and_quiet(capsys, monkeypatch):
+    assert run_with(monkeypatch, KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == 'seqmem: interrupted\n'
+
+
+def test_as_a_process_it_is_quick_to_help_and_imports_nothing_heavy():
+    code = (
+        'import sys; from seqmem_ros.cli.main import main; code = main(["--help"]); '
+        'heavy = {"jax", "rosbags", "matplotlib", "scipy", "rclpy"} & set(sys.modules); '
+        'print(sorted(heavy), file=sys.stderr); sys.exit(code)'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == '[]\n'
+    assert done.stdout.startswith('usage: seqmem')
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    """The pipe is closed before anything is written to it."""
+    code = (
+        'import sys; from seqmem_ros.cli import evaluate; from seqmem_ros.cli.main import main; '
+        'evaluate.run = lambda args: print("x" * 100000) or 0; '
+        'sys.stdin.read(); sys.exit(main(["evaluate", "bag"]))'
+    )
+    process = subprocess.Popen(
+        [sys.executable, '-c', code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    process.stdin.close()
+    assert process.stderr.read() == b''
+    assert process.wait(timeout=60) == 141
+    process.stderr.close()
