@@ -1,0 +1,124 @@
+"""
+Train the weights that are shipped, and write their cards: ``./run weights``.
+
+Each is one call of :func:`seqmem_ros.offline.train.train` with the options below; the same
+seed on the same machine gives the same file.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tqdm import tqdm
+
+from seqmem_ros.core.estimators import FILTERS
+from seqmem_ros.core.estimators import WEIGHTS_DIR
+from seqmem_ros.core.inputs import lags
+from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.observer import SteeredObserver
+from seqmem_ros.core.spec import WINDOW
+from seqmem_ros.core.weights import save_model
+from seqmem_ros.offline.labels import score_labels
+from seqmem_ros.offline.sequences import run_together
+from seqmem_ros.offline.simulate import Recording
+from seqmem_ros.offline.simulate import simulate
+from seqmem_ros.offline.train import stacked
+from seqmem_ros.offline.train import train
+from seqmem_ros.offline.train import TrainingOptions
+from seqmem_ros.offline.tune import geometric_mean_rmse
+from seqmem_ros.offline.tune import rmse_of
+from seqmem_ros.offline.tune import sweep
+
+SHIPPED = {
+    'velocity_gru': TrainingOptions(model='gru', n_steps=6000),
+    'velocity_lstm': TrainingOptions(model='lstm', n_steps=6000),
+    'velocity_attention': TrainingOptions(model='attention', n_layers=2, n_steps=5000),
+    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=5000),
+}
+# Never used in training: its seeds count up from 0 and its data are drawn from these alone.
+SCORE_SEED = 20_261_129
+SCORE_RECORDINGS = 400
+SCORE_SAMPLES = 1024
+
+
+def main() -> int:
+    """
+    Train what is asked for.
+
+    :returns: exit code
+    """
+    parser = argparse.ArgumentParser(prog='run weights', description='Train the shipped weights.')
+    parser.add_argument('--only', choices=tuple(SHIPPED), action='append', help='train only this')
+    parser.add_argument('--out', type=Path, default=WEIGHTS_DIR, help='folder (%(default)s)')
+    parser.add_argument('--steps', type=int, help='fewer steps, to try it out')
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(SCORE_SEED)
+    recordings = [simulate(rng, SCORE_SAMPLES) for _ in range(SCORE_RECORDINGS)]
+    for name in args.only or SHIPPED:
+        options = SHIPPED[name]
+        if args.steps:
+            options = replace(options, n_steps=args.steps)
+        model = _trained(name, options)
+        scores = _label_scores(model, recordings)
+        if options.task == 'velocity':
+            scores = _velocity_scores(model, recordings)
+        card = {**model.spec.card, 'scores': scores}
+        model = SequenceModel(replace(model.spec, card=card), model.network)
+        path = args.out / f'{name}.safetensors'
+        save_model(path, model)
+        print(f'{path}: {path.stat().st_size / 1000:.0f} kB, {scores}', flush=True)
+    return 0
+
+
+def _trained(name: str, options: TrainingOptions) -> SequenceModel:
+    mean = 0.0
+    with tqdm(total=options.n_steps, desc=name, unit=' steps', mininterval=5.0) as bar:
+
+        def progress(number: int, loss: float) -> None:
+            nonlocal mean
+            mean += (loss - mean) / min(number, 100)
+            bar.set_postfix(loss=f'{mean:.3f}', refresh=False)
+            bar.update()
+
+        return train(options, progress)
+
+
+def _outputs(model: SequenceModel, recordings: list[Recording]) -> tuple[np.ndarray, Any]:
+    batch = stacked(recordings)
+    observer = SteeredObserver(model.network, len(model.spec.labels))
+    return np.asarray(jax.jit(observer.forward)(lags(jnp.asarray(batch[0])))), batch
+
+
+def _velocity_scores(model: SequenceModel, recordings: list[Recording]) -> dict[str, float]:
+    """Geometric mean over recordings of the RMSE in rad/s, of the model and of its peers."""
+    estimates = _outputs(model, recordings)[0][..., 0]
+    scores = {'model': geometric_mean_rmse(rmse_of(estimates, recordings), recordings)}
+    for name, make in FILTERS.items():
+        rmse = rmse_of(run_together(make(), recordings), recordings)
+        scores[name] = geometric_mean_rmse(rmse, recordings)
+    _, errors = sweep('kalman', recordings)
+    scores['kalman_tuned_on_each_recording'] = geometric_mean_rmse(errors.min(axis=0), recordings)
+    return {name: float(f'{value:.4g}') for name, value in scores.items()}
+
+
+def _label_scores(model: SequenceModel, recordings: list[Recording]) -> dict[str, float]:
+    if not model.spec.labels:
+        return {}
+    outputs, batch = _outputs(model, recordings)
+    predicted = outputs[:, WINDOW:, 1:].argmax(axis=-1).ravel()
+    expected = batch[3][:, WINDOW:].ravel()
+    score = score_labels(expected, predicted, len(model.spec.labels))
+    return {
+        'macro_f1': float(f'{score.macro_f1:.4g}'),
+        'accuracy': float(f'{np.mean(expected == predicted):.4g}'),
+    }
+
+
+if __name__ == '__main__':
+    sys.exit(main())
