@@ -28,7 +28,6 @@ from seqmem_ros.offline.bags import read_joint_messages
 from seqmem_ros.offline.degrade import Degradation
 from seqmem_ros.offline.degrade import Degrader
 from seqmem_ros.offline.health import check_health
-from seqmem_ros.offline.labels import LabelScore
 from seqmem_ros.offline.labels import score_labels
 from seqmem_ros.offline.metrics import lag_curve
 from seqmem_ros.offline.metrics import NO_CURVE
@@ -278,19 +277,17 @@ def _score_label(result: Result, each: EstimatorResult) -> EstimatorResult:
         return replace(each, note='its labels are not those of motion: there is no reference')
     if each.outputs.shape[1] != len(result.recording.names):
         return replace(each, note='it labels the whole arm: there is no reference')
-    per_joint: dict[str, LabelScore] = {}
-    expected_parts, predicted_parts = [], []
-    for joint, name in enumerate(result.recording.names):
-        expected = _motion_labels(result, joint)
-        known = (expected >= 0) & _labelled(each.outputs)[:, joint]
-        predicted = each.outputs[known, joint].argmax(axis=1)
-        per_joint[name] = score_labels(expected[known], predicted, len(each.labels))
-        expected_parts.append(expected[known])
-        predicted_parts.append(predicted)
-    total = score_labels(
-        np.concatenate(expected_parts), np.concatenate(predicted_parts), len(each.labels)
-    )
-    return replace(each, total=total, per_joint=per_joint)
+    names = result.recording.names
+    expected = np.stack([_motion_labels(result, joint) for joint in range(len(names))], axis=1)
+    known = (expected >= 0) & _labelled(each.outputs)
+    predicted = np.nan_to_num(each.outputs).argmax(axis=2)
+    n_labels = len(each.labels)
+    per_joint = {
+        name: score_labels(expected[rows, joint], predicted[rows, joint], n_labels)
+        for joint, (name, rows) in enumerate(zip(names, known.T))
+    }
+    total = score_labels(expected[known], predicted[known], n_labels)
+    return replace(each, total=total, per_joint=per_joint, expected=expected)
 
 
 def _motion_labels(result: Result, joint: int) -> np.ndarray:

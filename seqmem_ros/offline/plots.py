@@ -42,8 +42,11 @@ def plot_result(result: Result, path: str | Path) -> None:
         above.tick_params(labelbottom=False)
         if line < lines - 1 and index + columns < len(joints):
             below.set_xlabel('')
-    handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc='outside lower center', ncols=len(names), frameon=False)
+    entries = [axes.get_legend_handles_labels() for axes in figure.axes[:2]]
+    handles, names = (first + second for first, second in zip(*entries))
+    figure.legend(
+        handles, names, loc='outside lower center', ncols=len(names), markerscale=5, frameon=False
+    )
     figure.suptitle(_title(result, joints, rows, shown), fontsize=11)
     figure.savefig(path, dpi=130)
 
@@ -142,7 +145,14 @@ def _draw_labels(
     scores = each.outputs[rows, column]
     known = np.isfinite(scores).all(axis=1)
     winners = np.where(known, np.nan_to_num(scores).argmax(axis=1), np.nan)
-    axes.plot(_seconds(result, rows), winners, color=VERMILLION, lw=0, marker='.', ms=2)
+    series = [('predicted label', VERMILLION, winners - 0.15)]
+    if each.expected is not None:
+        truth = each.expected[rows, joint]
+        series.append(('label of the reference', BLACK, np.where(truth < 0, np.nan, truth + 0.15)))
+    for label, color, heights in series:
+        axes.plot(
+            _seconds(result, rows), heights, color=color, lw=0, marker='.', ms=2, label=label
+        )
     axes.set_yticks(range(len(each.labels)), each.labels, fontsize=7)
     axes.set_ylim(-0.5, len(each.labels) - 0.5)
 
@@ -165,12 +175,14 @@ def _title(result: Result, joints: list[int], rows: np.ndarray, shown: str) -> s
     hidden = len(result.recording.names) - len(joints)
     time_s = _seconds(result, rows)
     total = result.estimators[shown].total
-    parts = [f'{shown} on {Path(result.bag).name}: {result.degradation}']
+    parts = [f'{shown} on {Path(result.bag).name}, {result.input}']
     numbers = []
     if hasattr(total, 'rmse'):
         raw = result.estimators.get(_RAW)
         beside = f' (difference: {raw.total.rmse:.4f})' if raw and shown != _RAW else ''
         numbers.append(f'RMSE over all moving joints {total.rmse:.4f} rad/s{beside}')
+    elif total is not None:
+        numbers.append(f'macro-F1 over all joints {total.macro_f1:.3f}')
     if len(rows) < len(result.recording.time_ns):
         numbers.append(f'{time_s[0]:.1f} to {time_s[-1]:.1f} s, where they move most')
     if hidden:

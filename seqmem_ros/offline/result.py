@@ -34,6 +34,8 @@ class EstimatorResult:
     :ivar per_joint: by name of the joint
     :ivar counts: of the stream
     :ivar note: why it is not scored, or empty
+    :ivar expected: indices of the labels of the reference, shape (T, J), -1 where there is
+        none; None if it cannot be scored, or estimates velocity
     """
 
     task: str
@@ -45,6 +47,7 @@ class EstimatorResult:
     total: Score | LabelScore | None = None
     per_joint: Mapping[str, Score | LabelScore] = field(default_factory=dict)
     note: str = ''
+    expected: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +73,12 @@ class Result:
     compared: np.ndarray
     estimators: Mapping[str, EstimatorResult]
     warnings: tuple[str, ...]
+
+    @property
+    def input(self) -> str:
+        """What the estimators saw, in words."""
+        text = str(self.degradation)
+        return 'as recorded' if text == 'none' else f'as recorded, then {text}'
 
     @property
     def still_joints(self) -> tuple[str, ...]:

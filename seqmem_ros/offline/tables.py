@@ -44,14 +44,9 @@ def _head(result: Result) -> str:
             f'recording    {result.health}',
             f'reference    {result.reference}',
             f'truth check  {summarise(dict(result.truth))}',
-            f'input        {_input(result)}',
+            f'input        {result.input}',
         ]
     )
-
-
-def _input(result: Result) -> str:
-    text = str(result.degradation)
-    return 'as recorded' if text == 'none' else f'as recorded, then {text}'
 
 
 def _of_task(result: Result, task: str) -> dict[str, EstimatorResult]:

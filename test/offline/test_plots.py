@@ -1,5 +1,6 @@
 """Pictures: what is in them, for one joint, six and forty-five."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -11,6 +12,7 @@ from seqmem_ros.core.joints import JointSample
 from seqmem_ros.offline.bags import write_joint_bag
 from seqmem_ros.offline.evaluate import evaluate_bag
 from seqmem_ros.offline.plots import plot_result
+from seqmem_ros.offline.result import EstimatorResult
 
 
 @pytest.fixture
@@ -53,7 +55,9 @@ def test_one_joint(tmp_path, figures):
     errors = below.lines[1].get_ydata()
     np.testing.assert_array_equal(errors, lines['kalman'] - lines['reference'])
     title = figure.get_suptitle()
-    assert title.startswith('kalman on bag: 14 bits per revolution, 1 % of messages dropped')
+    assert title.startswith(
+        'kalman on bag, as recorded, then 14 bits per revolution, 1 % of messages dropped'
+    )
     assert 'hidden' not in title
 
 
@@ -74,6 +78,27 @@ def test_of_a_long_recording_ten_seconds_are_shown(tmp_path, figures):
     time_s = figures[0].axes[0].lines[0].get_xdata()
     assert np.ptp(time_s) == pytest.approx(10.0)
     assert ' s, where they move most' in figures[0].get_suptitle()
+
+
+def test_labels_are_drawn_below_the_reference(tmp_path, figures):
+    result = evaluate(tmp_path, 1, names=('difference',))
+    scores = np.full((300, 1, 2), np.nan)
+    scores[10:, 0] = [0.3, 0.7]
+    scores[200:, 0] = [0.9, 0.1]
+    expected = np.full((300, 1), -1)
+    expected[20:, 0] = 1
+    labels = EstimatorResult(
+        'label', ('off', 'on'), 'model', '', scores, {}, note='', expected=expected
+    )
+    plot_result(replace(result, estimators={'switch': labels}), 'unused.png')
+    above, below = figures[0].axes
+    assert [line.get_label() for line in above.lines] == ['reference']
+    drawn = {line.get_label(): line.get_ydata() for line in below.lines}
+    assert np.round(drawn['predicted label'][[10, 199, 200]]).tolist() == [1.0, 1.0, 0.0]
+    assert np.isnan(drawn['predicted label'][:10]).all()
+    assert np.isnan(drawn['label of the reference'][:20]).all()
+    assert np.round(drawn['label of the reference'][20:]).tolist() == [1.0] * 280
+    assert [tick.get_text() for tick in below.get_yticklabels()] == ['off', 'on']
 
 
 @pytest.mark.parametrize('suffix', ['.png', '.svg', '.pdf'])
