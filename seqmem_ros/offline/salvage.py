@@ -12,6 +12,7 @@ from collections.abc import Callable
 from collections.abc import Generator
 from collections.abc import Iterator
 from contextlib import closing
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 import sqlite3
@@ -98,8 +99,11 @@ class _Source:
         return self.read(self.unpack('<I')[0]).decode()
 
 
-def _cut_off(source: _Source, at: int) -> str:
-    return f'it ends in the middle of a record at byte {at} of {source.size}'
+def _broken(source: _Source, at: int, missing: int) -> str:
+    """Say where reading ended: in a record that is too short, or that makes no sense."""
+    if missing > 0:
+        return f'it ends in the middle of a record, which lacks {missing} bytes'
+    return f'it cannot be read on from byte {at} of {source.size}'
 
 
 def scan_mcap(path: Path, note: Note) -> Iterator[RawMessage]:
@@ -128,9 +132,11 @@ def _scan_mcap_records(source: _Source, schemas: dict, channels: dict) -> _Recor
     at = source.stream.tell()
     while source.left and not footer_seen:
         at = source.stream.tell()
+        missing = 0
         try:
             op, size = source.unpack('<BQ')
-            whole = size <= source.left
+            missing = size - source.left
+            whole = missing <= 0
             record = _Source(BytesIO(source.read(size))) if op in (3, 4, 5, 6) else None
             if record is None:
                 source.skip(size)
@@ -158,7 +164,7 @@ def _scan_mcap_records(source: _Source, schemas: dict, channels: dict) -> _Recor
         except (EOFError, UnicodeDecodeError):
             whole = False
         if not whole:
-            return _cut_off(source, at)
+            return _broken(source, at, missing)
         footer_seen = op == 2
     if damaged:
         return f'{damaged} of its chunks are damaged and were skipped'
@@ -201,10 +207,12 @@ def _scan_bag1_records(source: _Source, connections: dict) -> _Records:
     """Yield the messages of a file or of a chunk."""
     while source.left:
         at = source.stream.tell()
+        missing = 0
         try:
             fields = _bag1_fields(source.read(source.unpack('<I')[0]))
             (size,) = source.unpack('<I')
-            whole = size <= source.left
+            missing = size - source.left
+            whole = missing <= 0
             op = fields['op'][0]
             data = source.read(size)
             if op == 7 and whole:
@@ -224,7 +232,7 @@ def _scan_bag1_records(source: _Source, connections: dict) -> _Records:
         except (EOFError, KeyError, IndexError, UnicodeDecodeError, struct.error):
             whole = False
         if not whole:
-            return _cut_off(source, at)
+            return _broken(source, at, missing)
     return 'its index is missing or damaged'
 
 
@@ -254,18 +262,22 @@ def scan_sqlite3(path: Path, note: Note) -> Iterator[RawMessage]:
         try:
             # Without this, SQLite refuses a file that is shorter than its header says.
             database.execute('PRAGMA writable_schema = ON')
-            topics = {
-                topic_id: (name, message_type)
-                for topic_id, name, message_type in database.execute(
-                    'SELECT id, name, type FROM topics'
-                )
-            }
+            topics = _sqlite_topics(database)
             rows = database.execute('SELECT topic_id, timestamp, data FROM messages')
             for topic_id, record_ns, data in rows:
                 if topic_id in topics:
                     yield RawMessage(*topics[topic_id], record_ns, data, 'cdr')
         except sqlite3.Error as error:
             note(_sqlite_loss(path, error))
+
+
+def _sqlite_topics(database: sqlite3.Connection) -> dict[int, tuple[str, str]]:
+    """Read the names and types that can be read."""
+    topics = {}
+    with suppress(sqlite3.DatabaseError):
+        for topic_id, name, message_type in database.execute('SELECT id, name, type FROM topics'):
+            topics[topic_id] = (name, message_type)
+    return topics
 
 
 def has_write_ahead_log(path: Path) -> bool:
