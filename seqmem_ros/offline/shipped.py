@@ -2,7 +2,7 @@
 Train the weights that are shipped, and write their cards: ``./run weights``.
 
 Each is one call of :func:`seqmem_ros.offline.train.train` with the options below; the same
-seed on the same machine gives the same file.
+seed on the same machine gives the same file. On two cores all of them take about an hour.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from seqmem_ros.core.inputs import lags
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.core.spec import WINDOW
+from seqmem_ros.core.weights import load_model
 from seqmem_ros.core.weights import save_model
 from seqmem_ros.offline.labels import score_labels
 from seqmem_ros.offline.sequences import run_together
@@ -55,6 +56,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog='run weights', description='Train the shipped weights.')
     parser.add_argument('--only', choices=tuple(SHIPPED), action='append', help='train only this')
     parser.add_argument('--out', type=Path, default=WEIGHTS_DIR, help='folder (%(default)s)')
+    parser.add_argument(
+        '--rescore', action='store_true', help='keep the weights, only score them again'
+    )
     parser.add_argument('--steps', type=int, help='fewer steps, to try it out')
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -64,13 +68,13 @@ def main() -> int:
         options = SHIPPED[name]
         if args.steps:
             options = replace(options, n_steps=args.steps)
-        model = _trained(name, options)
+        path = args.out / f'{name}.safetensors'
+        model = load_model(path) if args.rescore else _trained(name, options)
         scores = _label_scores(model, recordings)
         if options.task == 'velocity':
             scores = _velocity_scores(model, recordings)
         card = {**model.spec.card, 'scores': scores}
         model = SequenceModel(replace(model.spec, card=card), model.network)
-        path = args.out / f'{name}.safetensors'
         save_model(path, model)
         print(f'{path}: {path.stat().st_size / 1000:.0f} kB, {scores}', flush=True)
     return 0
