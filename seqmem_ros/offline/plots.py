@@ -80,12 +80,12 @@ def _busiest_stretch(result: Result, joints: list[int]) -> np.ndarray:
 
 
 def _shown_estimator(result: Result) -> str:
-    """Prefer a model over the filters, then what is best."""
+    """Prefer a model over the filters, velocity over labels, then what is best."""
 
     def rank(name: str) -> tuple:
         each = result.estimators[name]
         error = getattr(each.total, 'rmse', 0.0)
-        return each.source == 'filter', name == _RAW, error
+        return each.source == 'filter', each.task != 'velocity', name == _RAW, error
 
     return min(result.estimators, key=rank)
 

@@ -1,16 +1,28 @@
 """``seqmem evaluate`` on the shipped recording."""
 
 import argparse
+import hashlib
+import itertools
 import json
 from pathlib import Path
 import shutil
 
+import jax
 import pytest
 
 import seqmem_ros
 from seqmem_ros.cli import evaluate
 from seqmem_ros.cli.main import main
+from seqmem_ros.core.model import build_network
+from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.motion import LABELS
+from seqmem_ros.core.observer import N_FEATURES
+from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.spec import ModelSpec
+from seqmem_ros.core.weights import save_model
+from seqmem_ros.offline.bags import read_joint_samples
+from seqmem_ros.offline.bags import write_joint_bag
 from seqmem_ros.offline.degrade import Degradation
 
 BAG = str(Path(seqmem_ros.__file__).parent / 'data' / 'kr300_a')
@@ -112,6 +124,40 @@ def test_a_damaged_bag_warns_on_stderr_and_is_scored(tmp_path, capsys):
     assert captured.err.startswith(f'seqmem: warning: {damaged}: it ends in the middle of a')
     assert captured.err.count('\n') == 1
     assert 'difference' in captured.out
+
+
+def save_network(path, labels=()):
+    """Write a weights file with a small network that nobody has trained."""
+    network = {
+        'builder': 'recurrent_net',
+        'cell': 'gru',
+        'n_in': N_FEATURES,
+        'n_hidden': 4,
+        'n_out': N_STEERING + len(labels),
+    }
+    task = 'label' if labels else 'velocity'
+    spec = ModelSpec(task=task, network=network, labels=labels)
+    save_model(path, SequenceModel(spec, build_network(network, jax.random.key(0))))
+
+
+def test_networks_from_weights_files_are_scored_beside_the_filters(tmp_path, capsys):
+    velocity, label = tmp_path / 'mine.safetensors', tmp_path / 'states.safetensors'
+    save_network(velocity)
+    save_network(label, LABELS)
+    write_joint_bag(tmp_path / 'bag', '/j', itertools.islice(read_joint_samples(BAG), 500, 900))
+    weights = ['--weights', str(velocity), '--weights', str(label)]
+    outputs = ['--json', str(tmp_path / 'x.json'), '--plot', str(tmp_path / 'x.png')]
+    assert main(['evaluate', str(tmp_path / 'bag'), *weights, *outputs]) == 0
+    text = capsys.readouterr().out
+    assert 'mine: ' in text and ' times the RMSE of ' in text and 'states: macro-F1 ' in text
+    entries = json.loads((tmp_path / 'x.json').read_text())['estimators']
+    assert list(entries) == ['difference', 'lowpass', 'savgol', 'kalman', 'mine', 'states']
+    digest = hashlib.sha256(velocity.read_bytes()).hexdigest()[:12]
+    assert (entries['mine']['source'], entries['mine']['digest']) == (str(velocity), digest)
+    assert entries['mine']['samples'] == entries['kalman']['samples'] > 0
+    assert len(entries['states']['confusion']) == 4
+    assert 0.0 <= entries['states']['macro_f1'] <= 1.0
+    assert (tmp_path / 'x.png').read_bytes().startswith(b'\x89PNG')
 
 
 def test_estimators_get_names_of_their_own(monkeypatch):

@@ -80,6 +80,19 @@ def test_of_a_long_recording_ten_seconds_are_shown(tmp_path, figures):
     assert ' s, where they move most' in figures[0].get_suptitle()
 
 
+def test_a_velocity_model_goes_before_labels_and_filters(tmp_path, figures):
+    result = evaluate(tmp_path, 1, names=('difference', 'kalman'))
+    kalman = result.estimators['kalman']
+    model = replace(kalman, source='mine.safetensors')
+    labels = EstimatorResult('label', ('off',), 'model', '', np.ones((300, 1, 1)), {})
+    for estimators, shown in (
+        ({'labels': labels, 'kalman': kalman, 'mine': model}, 'mine'),
+        ({'kalman': kalman, 'labels': labels}, 'labels'),
+    ):
+        plot_result(replace(result, estimators=estimators), 'unused.png')
+        assert figures[-1].get_suptitle().startswith(f'{shown} on bag')
+
+
 def test_labels_are_drawn_below_the_reference(tmp_path, figures):
     result = evaluate(tmp_path, 1, names=('difference',))
     scores = np.full((300, 1, 2), np.nan)
