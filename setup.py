@@ -18,7 +18,7 @@ ROS = [
     'ros-jazzy-diagnostic-msgs',
     'ros-jazzy-rmw-fastrtps-cpp',
 ]
-OFFLINE = ['rosbags>=0.10', 'matplotlib>=3.7', 'tqdm', 'scipy>=1.10']
+OFFLINE = ['rosbags>=0.11.8', 'matplotlib>=3.7', 'tqdm', 'scipy>=1.10']
 TRAIN = ['optax>=0.2']
 
 setup(

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from safetensors import safe_open
 from safetensors import SafetensorError
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.model import build_network
@@ -39,7 +39,8 @@ def save_model(path: str | Path, model: SequenceModel) -> None:
     }
     description = {'format': FORMAT_VERSION, **dataclasses.asdict(model.spec)}
     metadata = {METADATA_KEY: json.dumps(description, sort_keys=True)}
-    save_file(tensors, str(path), metadata=metadata)
+    # Not save_file: it makes files that only their owner can read.
+    Path(path).write_bytes(save(tensors, metadata=metadata))
 
 
 def load_model(path: str | Path) -> SequenceModel:
