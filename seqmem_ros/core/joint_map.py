@@ -9,6 +9,8 @@ from seqmem_ros.core.dropped import Dropped
 # More different name lists than this on one topic means that they are not from a few
 # publishers; forgetting them costs a look-up, remembering them all would cost memory.
 MAX_REMEMBERED_LISTS = 64
+# No robot has more joints; a publisher that makes up names must not fill the memory.
+MOST_JOINTS = 4096
 
 
 class JointMap:
@@ -34,7 +36,8 @@ class JointMap:
 
         :param names: joint names of the message
         :returns: indices into the message, and the rows that they belong to, both shape (n,)
-        :raises Dropped: if a name stands twice, if none is known, or if the model lacks one
+        :raises Dropped: if a name stands twice, if none is known, if the model lacks one, or if
+            there have been too many different ones
         """
         found = self._remembered.get(names)
         if found is None:
@@ -58,6 +61,13 @@ class JointMap:
                 'drop_no_known_joint',
                 f'expected some of the joints {_listed(sorted(self._wanted))}, '
                 f'got {_listed(names)}',
+            )
+        new = [names[i] for i in columns if names[i] not in self._row_of]
+        if len(self._row_of) + len(new) > MOST_JOINTS:
+            raise Dropped(
+                'drop_too_many_joints',
+                f'expected at most {MOST_JOINTS} different joints, got {len(new)} new ones after '
+                f'{len(self._row_of)}; name those to use in the parameter joints',
             )
         rows = [self._row_of.setdefault(names[i], len(self._row_of)) for i in columns]
         return np.array(columns), np.array(rows)

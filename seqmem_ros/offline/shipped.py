@@ -38,7 +38,9 @@ from seqmem_ros.offline.tune import sweep
 SHIPPED = {
     'velocity_gru': TrainingOptions(model='gru', n_steps=6000),
     'velocity_lstm': TrainingOptions(model='lstm', n_steps=6000),
-    'velocity_attention': TrainingOptions(model='attention', n_layers=2, n_steps=5000),
+    'velocity_attention': TrainingOptions(
+        model='attention', n_layers=2, n_steps=5000, learning_rate=1e-3
+    ),
     'motion_gru': TrainingOptions(task='label', model='gru', n_steps=5000),
 }
 # Never used in training: its seeds count up from 0 and its data are drawn from these alone.
