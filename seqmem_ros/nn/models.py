@@ -77,7 +77,7 @@ def transformer_encoder(
     max_len: int,
     *,
     dropout: float = 0.0,
-    **attention_options: Any,
+    **block_options: Any,
 ) -> Sequential:
     """
     Classify or measure a whole sequence: ``y = W mean_t(blocks(W_in x_t + b_in + P[t])) + b``.
@@ -94,14 +94,14 @@ def transformer_encoder(
     :param key: random key, split once for each layer with weights
     :param max_len: longest sequence, in samples
     :param dropout: rate, after the positions and in the blocks
-    :param attention_options: of :class:`MultiHeadSelfAttention`, such as ``bias``
+    :param block_options: of :class:`TransformerBlock`, such as ``activation`` or ``bias``
     :returns: network from (T, n_in) to (n_out,)
     :raises ValueError: if d_model is not divisible by n_heads
     """
     key, layer_key = jax.random.split(key)
     layers: list[Module] = [Dense(n_in, d_model, layer_key), AddPositions(max_len, d_model)]
     layers += [Dropout(dropout)] if dropout else []
-    options = {'dropout': dropout, **attention_options}
+    options = {'dropout': dropout, **block_options}
     for _ in range(depth):
         key, layer_key = jax.random.split(key)
         layers.append(TransformerBlock(d_model, n_heads, d_ff, layer_key, **options))
@@ -120,7 +120,7 @@ def causal_transformer(
     window: int,
     *,
     dropout: float = 0.0,
-    **attention_options: Any,
+    **block_options: Any,
 ) -> Sequential:
     """
     Give an output for each sample from the past alone: ``y_t = W blocks(W_in x + b_in)_t + b``.
@@ -139,12 +139,12 @@ def causal_transformer(
     :param key: random key, split once for each layer with weights
     :param window: number of samples that each block attends to
     :param dropout: rate, in the blocks
-    :param attention_options: of :class:`MultiHeadSelfAttention`, such as ``bias``
+    :param block_options: of :class:`TransformerBlock`, such as ``activation`` or ``bias``
     :returns: network from (T, n_in) to (T, n_out), able to stream without end
     :raises ValueError: if d_model is not divisible by n_heads, or a head has an odd width
     """
     options = {'causal': True, 'window': window, 'positions': 'rotary', 'dropout': dropout}
-    options.update(attention_options)
+    options.update(block_options)
     key, layer_key = jax.random.split(key)
     layers: list[Module] = [Dense(n_in, d_model, layer_key)]
     for _ in range(depth):

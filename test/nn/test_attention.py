@@ -201,6 +201,18 @@ def test_steps_through_a_growing_cache_equal_forward(positions, x64, rng, random
     np.testing.assert_allclose(cache[1], seq @ np.asarray(layer.W_v.value).T, atol=1e-12)
 
 
+def test_a_growing_cache_of_a_batch_equals_that_of_each_stream(x64, rng, randomise, key):
+    layer = randomise(MultiHeadSelfAttention(4, 2, key, causal=True, positions='rotary'), rng)
+    batch = rng.standard_normal((2, 3, 4))
+    together, alone = layer.init_cache(batch=2), [layer.init_cache() for _ in batch]
+    assert [part.shape for part in together] == [(2, 0, 4), (2, 0, 4)]
+    for t in range(3):
+        y, together = layer.step(batch[:, t], together)
+        for i in range(2):
+            expected, alone[i] = layer.step(batch[i, t], alone[i])
+            np.testing.assert_allclose(y[i], expected, rtol=0, atol=1e-12)
+
+
 def test_a_growing_cache_stops_at_the_layers_window(x64, rng, randomise, key):
     layer = randomise(MultiHeadSelfAttention(4, 2, key, causal=True, window=3), rng)
     seq = rng.standard_normal((8, 4))
