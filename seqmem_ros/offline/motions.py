@@ -117,7 +117,7 @@ def chain(segments: list[Segment]) -> Motion:
     """
     Run segments one after the other.
 
-    :param segments: in order; after the last one the joint stands still
+    :param segments: in order; before the first and after the last one the joint stands still
     :returns: the motion
     """
     starts_s = np.cumsum([0.0] + [segment.duration_s for segment in segments])
@@ -125,6 +125,8 @@ def chain(segments: list[Segment]) -> Motion:
     parts = [*segments, hold(np.inf)]
 
     def motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # A jittered first sample may lie before the start.
+        t = np.maximum(t, 0.0)
         which = np.searchsorted(starts_s, t, side='right') - 1
         out = np.zeros((3, len(t)))
         for index in np.unique(which):
