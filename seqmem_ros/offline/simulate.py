@@ -100,7 +100,10 @@ def random_motion(rng: np.random.Generator, kind: str, duration_s: float) -> Mot
     :param kind: one of :data:`KINDS`
     :param duration_s: length of the recording in s
     :returns: the motion
+    :raises ValueError: if there is no such kind
     """
+    if kind not in KINDS:
+        raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got '{kind}'")
     # Slow motions are the harder half, but an arm at work is rarely below a degree a second.
     slowest_rad_s = float(rng.choice([SLOWEST_RAD_S, 0.05, 0.05]))
     peak_rad_s = float(np.exp(rng.uniform(np.log(slowest_rad_s), np.log(FASTEST_RAD_S))))
@@ -130,13 +133,16 @@ def record(
     :param n_samples: samples in the recording
     :param kind: name of the motion
     :returns: the recording
+    :raises ValueError: if the encoder loses so many samples that too few are left
     """
     instants = np.flatnonzero(rng.random(2 * n_samples + 8) >= encoder.drop)[:n_samples]
+    if len(instants) < n_samples:
+        raise ValueError(f'drop: expected at most about 0.4, got {encoder.drop}')
     jitter = encoder.sampling_jitter * rng.standard_normal(n_samples).clip(-3, 3)
     sampled_s = (instants + jitter) / encoder.rate_hz
     late = encoder.stamp_jitter * rng.standard_normal(n_samples).clip(-3, 3) / encoder.rate_hz
     stamp_ns = np.round((sampled_s + late) * 1e9).astype(np.int64) + 1_000_000_000
-    stamp_ns = np.maximum.accumulate(stamp_ns + np.arange(n_samples))
+    stamp_ns = np.maximum.accumulate(stamp_ns) + np.arange(n_samples)
     position, velocity, acceleration = motion(sampled_s)
     # An encoder's zero is nowhere in particular.
     counts = (position + rng.uniform(-3, 3)) / encoder.count_rad
