@@ -35,7 +35,8 @@ class ParameterCount(NamedTuple):
     :param kind: name of its class
     :param formula: the count in letters; empty for a layer that has no formula here
     :param sizes: value of each letter
-    :param count: number of parameters
+    :param count: number of parameters by the formula
+    :param held: number of elements of the arrays that are there
     """
 
     path: str
@@ -43,6 +44,7 @@ class ParameterCount(NamedTuple):
     formula: str
     sizes: dict[str, int]
     count: int
+    held: int
 
 
 def leaf_layers(module: Module, path: str = '') -> Iterator[tuple[str, Module]]:
@@ -83,7 +85,9 @@ def count_parameters(network: Module) -> list[ParameterCount]:
             sizes, terms = _terms(layer)
             formula = ' + '.join(text for text, _ in terms)
             count = sum(value for _, value in terms) if terms else present
-            counts.append(ParameterCount(path, type(layer).__name__, formula, sizes, count))
+            counts.append(
+                ParameterCount(path, type(layer).__name__, formula, sizes, count, present)
+            )
     return counts
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from seqmem_ros.core.memory_counts import leaf_layers
 from seqmem_ros.nn import masked_softmax
 from seqmem_ros.nn import Module
 from seqmem_ros.nn import MultiHeadSelfAttention
@@ -80,6 +82,51 @@ def trace(network: Module, seq: np.ndarray) -> list[LayerTrace]:
             traces.append(LayerTrace(path, type(layer).__name__, np.asarray(norms), weights))
         x = y
     return traces
+
+
+def by_age(weights: np.ndarray) -> np.ndarray:
+    """
+    Turn attention weights from places to ages.
+
+    ``a_tk = w_(t, t-k)``, k the age of the sample attended to, up to the oldest that has weight.
+
+    :param weights: of causal attention, shape (T, T)
+    :returns: shape (T, K), 0 where the sequence had not begun
+    """
+    ages = range(len(weights))
+    columns = [np.pad(np.diagonal(weights, -age), (age, 0)) for age in ages]
+    used = [age for age in ages if np.any(columns[age])]
+    return np.stack(columns[: used[-1] + 1], axis=1)
+
+
+def mean_by_age(weights: np.ndarray) -> np.ndarray | None:
+    """
+    Average causal attention over the samples that had the whole reach before them.
+
+    :param weights: shape (T, T)
+    :returns: shape (K,), youngest first, sum 1; None where samples attend to later ones
+    """
+    if np.any(np.triu(weights, 1)):
+        return None
+    ages = by_age(weights)
+    return ages[ages.shape[1] - 1 :].mean(axis=0)
+
+
+def attention_reach(network: Module) -> float | None:
+    """
+    Count the samples that can reach an output through attention alone.
+
+    ``1 + sum_l (W_l - 1)``: each layer looks W - 1 samples further back. Beltagy, Peters and
+    Cohan, *Longformer*, arXiv:2004.05150, section 3.1, here one-sided.
+
+    :param network: a layer or network
+    :returns: in samples, infinite for a layer without a window; None without attention
+    """
+    layers = [layer for _, layer in leaf_layers(network)]
+    windows = [layer.window for layer in layers if isinstance(layer, MultiHeadSelfAttention)]
+    if not windows:
+        return None
+    return 1 + sum(math.inf if window is None else window - 1 for window in windows)
 
 
 def _heads(layer: MultiHeadSelfAttention, seq: jax.Array, name: str) -> jax.Array:
