@@ -30,7 +30,8 @@ def _remedy(package: str) -> str:
     distribution = os.environ.get('ROS_DISTRO', '<distro>')
     if package == 'rclpy' or package.endswith(('_msgs', '_srvs', '_interfaces')):
         return (
-            f'source /opt/ros/{distribution}/setup.bash, or install '
-            f'ros-{distribution}-{package.replace("_", "-")}'
+            f'source /opt/ros/{distribution}/setup.bash, install '
+            f'ros-{distribution}-{package.replace("_", "-")}, or, on a machine without ROS, '
+            "pip install 'seqmem_ros[ros]'"
         )
     return f'install it for this interpreter: python3 -m pip install {package}'

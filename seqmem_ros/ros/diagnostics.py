@@ -5,30 +5,39 @@ The level follows from what happened since the last report:
 
 ERROR  messages came but none could be used, a model gave a value that is not finite, or the
        node could not be configured
-WARN   nothing came, or a message or value was refused, or memory was restarted
+WARN   nothing came, or a message or value was refused, or memory was restarted unasked
 OK     everything that came was used, or the node is not active
 """
 
 from collections import Counter
 from collections import deque
+from collections.abc import Mapping
 import time
+from types import MappingProxyType
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from diagnostic_msgs.msg import KeyValue
 import numpy as np
 
+from seqmem_ros.ros.event_log import is_unusual
+
 # More than a second at 1 kHz: enough for the 99th percentile, bounded if nobody reports.
 KEPT_MESSAGES = 2048
 ALWAYS_SHOWN = ('received', 'estimated', 'filling')
+NOTHING_YET: Mapping[str, int] = MappingProxyType({})
 
 
 class Monitor:
-    """Collects times and counts between two reports."""
+    """
+    Collects times and counts between two reports.
 
-    def __init__(self) -> None:
+    :param counts: counters of the stream up to now, which no report is to tell
+    """
+
+    def __init__(self, counts: Mapping[str, int] = NOTHING_YET) -> None:
         self._latency_ns: deque[int] = deque(maxlen=KEPT_MESSAGES)
         self._step_ns: deque[int] = deque(maxlen=KEPT_MESSAGES)
-        self._reported: Counter[str] = Counter()
+        self._reported = Counter(counts)
         self._reported_s = time.monotonic()
 
     def note(self, latency_ns: int, step_ns: int) -> None:
@@ -68,7 +77,7 @@ def judge(new: Counter[str]) -> tuple[bytes, str]:
     :param new: what was counted since the last report
     :returns: level and a sentence
     """
-    unusual = {k: n for k, n in new.items() if k.startswith(('drop_', 'value_', 'reset_')) and n}
+    unusual = {key: count for key, count in new.items() if is_unusual(key) and count}
     told = ', '.join(f'{key} {n}' for key, n in sorted(unusual.items()))
     if not new['received']:
         return DiagnosticStatus.WARN, 'no joint states are coming in'

@@ -7,6 +7,16 @@ import time
 SHORTEST_INTERVAL_S = 5.0
 
 
+def is_unusual(key: str) -> bool:
+    """
+    Tell counters of what somebody should hear about.
+
+    :param key: name of a counter of the stream
+    :returns: whether it counts drops, refused values, or restarts that nobody asked for
+    """
+    return key.startswith(('drop_', 'value_', 'reset_')) and key != 'reset_requested'
+
+
 class EventLog:
     """
     Turns changes of a stream's counters into lines, each kind at most once in 5 s.
@@ -35,7 +45,7 @@ class EventLog:
         """
         for key, count in counts.items():
             new = count - self._seen[key]
-            if new == 0 or not key.startswith(('drop_', 'value_', 'reset_')):
+            if new == 0 or not is_unusual(key):
                 continue
             now_s = self._now_s()
             if now_s < self._next_s.get(key, now_s):

@@ -67,6 +67,7 @@ class SeqmemNode(LifecycleNode):
         self._monitor = Monitor()
         self._events = EventLog(self.get_logger().warning)
         self._seen_event = ''
+        self._compile_count = 0
         values = declare_parameters(self)
         self.autostart = values['autostart']
         os.environ['JAX_PLATFORMS'] = values['device']
@@ -120,7 +121,7 @@ class SeqmemNode(LifecycleNode):
         except Exception as error:
             return self._failed('activate', error)
         self._stage = 'active'
-        self._monitor = Monitor()
+        self._monitor = Monitor(self._stream.counts)
         self.get_logger().info(f'active: reading {self._subscription.topic_name}')
         return super().on_activate(state)
 
@@ -156,6 +157,7 @@ class SeqmemNode(LifecycleNode):
         self._stream = Stream(estimator, options)
         joints = options.joints or estimator.joints
         self._stream.warm_up(**({'n_joints': len(joints)} if joints else {}))
+        self._compile_count = self._stream.compile_count
         self._output = make_output(self, estimator)
 
     def _failed(self, transition: str, error: Exception) -> TransitionCallbackReturn:
@@ -204,6 +206,12 @@ class SeqmemNode(LifecycleNode):
         if stream.last_event is not self._seen_event:
             self._seen_event = stream.last_event
             self._events.update(stream.counts, stream.last_event)
+        if stream.compile_count != self._compile_count:
+            self._compile_count = stream.compile_count
+            self.get_logger().info(
+                f'compiled again in {step_ns / 1e9:.1f} s for more joints than before; with all '
+                'names in the parameter joints, this is done while configuring'
+            )
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Any:
         response.success = self._stage == 'active'

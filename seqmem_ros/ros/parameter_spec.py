@@ -1,6 +1,7 @@
 """What there is to know about one parameter, and how its values are checked."""
 
 from dataclasses import dataclass
+import json
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange
@@ -114,4 +115,7 @@ class ParameterSpec:
 
     def _error(self, expected: str, value: Any) -> SeqmemError:
         shown = f"'{value}'" if isinstance(value, str) else value
-        return SeqmemError(f'parameter {self.name}: expected {expected}, got {shown}')
+        return SeqmemError(
+            f'parameter {self.name}: expected {expected}, got {shown}; set it to such a value, '
+            f'or leave it out for the default {json.dumps(self.default)}'
+        )

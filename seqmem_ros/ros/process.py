@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from threading import Thread
 from typing import Any
 
 import seqmem_ros
@@ -19,6 +20,8 @@ STOP_TIMEOUT_S = 5.0
 class NodeProcess:
     """
     The node as a process of its own; leaving the ``with`` block ends it in any case.
+
+    It ends, too, when the process that started it is gone, however that came about.
 
     :param parameters: value of each parameter by name
     :param namespace: namespace of the node
@@ -34,18 +37,18 @@ class NodeProcess:
         remappings: Mapping[str, str] | None = None,
     ) -> None:
         # A file, since a pipe that nobody reads would stop the node once it is full.
-        self._output = tempfile.NamedTemporaryFile(prefix='seqmem_node_')
+        self._output = tempfile.TemporaryFile(prefix='seqmem_node_')
         self.process = subprocess.Popen(
             [
                 sys.executable,
                 '-m',
-                'seqmem_ros.ros.node',
+                __name__,
                 *ros_arguments(parameters or {}, namespace, remappings or {}),
             ],
             env=os.environ
             | environment_on_this_machine(domain_id)
             | {'PYTHONPATH': _python_path()},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=self._output,
             stderr=subprocess.STDOUT,
         )
@@ -55,6 +58,7 @@ class NodeProcess:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+        self.process.stdin.close()
         self._output.close()
 
     def output(self) -> str:
@@ -63,7 +67,9 @@ class NodeProcess:
 
         :returns: standard output and standard error together
         """
-        return Path(self._output.name).read_text(encoding='utf-8')
+        # At a place of its own, since the node writes where this file descriptor stands.
+        file = self._output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors='replace')
 
     def check_alive(self) -> None:
         """
@@ -141,3 +147,22 @@ def _python_path() -> str:
     """Let the child find this very package, wherever it was started from."""
     paths = [str(Path(seqmem_ros.__file__).parents[1]), os.environ.get('PYTHONPATH', '')]
     return os.pathsep.join(filter(None, paths))
+
+
+def _run_owned() -> int:
+    """Run the node until it is told to stop, or until its owner is gone."""
+    from seqmem_ros.ros.node import main
+
+    Thread(target=_stop_at_end_of_input, daemon=True).start()
+    return main()
+
+
+def _stop_at_end_of_input() -> None:
+    # Nobody writes to this pipe: it ends when the last process that could has ended.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == '__main__':
+    sys.exit(_run_owned())

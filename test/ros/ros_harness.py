@@ -1,6 +1,7 @@
 """What the process-level tests share: a ROS domain of their own, and waits that end."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 import fcntl
 from pathlib import Path
 import tempfile
@@ -31,7 +32,11 @@ class Domain:
     def __init__(self) -> None:
         for number in range(1, 100):
             path = Path(tempfile.gettempdir()) / f'seqmem_test_domain_{number}.lock'
-            self._file = path.open('a')
+            try:
+                self._file = path.open('a')
+            except OSError:
+                # Of another user, who holds it or has left it behind.
+                continue
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -55,18 +60,18 @@ class Harness:
         self.node = rclpy.create_node('tester', context=self.context, use_global_arguments=False)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
-        self.processes: list[NodeProcess] = []
+        self.processes = ExitStack()
 
     def close(self) -> None:
-        for process in self.processes:
-            process.stop()
+        self.processes.close()
         self.executor.shutdown()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self.context)
 
     def start(self, parameters: dict | None = None, *, active: bool = True, **kw) -> NodeProcess:
-        process = NodeProcess(parameters, domain_id=self.domain_id, **kw)
-        self.processes.append(process)
+        process = self.processes.enter_context(
+            NodeProcess(parameters, domain_id=self.domain_id, **kw)
+        )
         if active:
             name = kw.get('namespace', '') + '/seqmem'
             wait_until_active(process, self.node, self.executor, name)

@@ -25,6 +25,7 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
         ({'received': 9, 'estimated': 8, 'drop_late': 1}, WARN, 'drop_late 1'),
         ({'received': 9, 'estimated': 9, 'value_jump': 2}, WARN, 'value_jump 2'),
         ({'received': 9, 'filling': 9, 'reset_gap': 1}, WARN, 'reset_gap 1'),
+        ({'received': 9, 'filling': 9, 'reset_requested': 1}, OK, 'estimating'),
         ({'received': 2, 'drop_late': 2}, ERROR, 'no message can be used: drop_late 2'),
         (
             {'received': 9, 'estimated': 8, 'drop_non_finite_output': 1},
@@ -62,6 +63,18 @@ def test_a_report_covers_the_time_since_the_last_one(monkeypatch):
     assert values['drop_late'] == '2'
 
 
+def test_a_report_tells_nothing_from_before_the_monitor(monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr('time.monotonic', lambda: now_s)
+    counts = Counter(received=1000, estimated=990, drop_late=10)
+    monitor = Monitor(counts)
+    counts.update(received=5, estimated=5)
+    now_s = 1.0
+    level, message, values = monitor.report(counts)
+    assert (level, message) == (OK, 'estimating')
+    assert (values['input_rate_hz'], values['received']) == ('5.0', '1005')
+
+
 def test_a_status_is_pairs_of_text():
     message = status('/arm', WARN, 'told', {'a': '1', 'b': 'two'})
     assert (message.name, message.level, message.message) == ('/arm', WARN, 'told')
@@ -78,7 +91,7 @@ def test_one_line_of_a_kind_in_five_seconds():
         now_s = 0.1 * k
         counts.update(received=1, drop_late=1)
         log.update(counts, f'late by {k} s')
-    counts.update(reset_gap=1)
+    counts.update(reset_gap=1, reset_requested=1)
     log.update(counts, 'a gap of 1 s')
     assert lines == ['drop_late: late by 1 s', 'reset_gap: a gap of 1 s']
     now_s = 5.1

@@ -6,6 +6,8 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostic_msgs.msg import DiagnosticStatus
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 import numpy as np
 from ros_harness import arm_samples
 from weights_files import write_weights
@@ -93,12 +95,41 @@ def test_nothing_can_be_used(harness):
     assert failed.status[0].message.startswith('no message can be used: drop_no_known_joint')
 
 
-def test_a_node_that_is_not_active_and_one_that_cannot_be(harness):
+def test_a_node_that_is_not_active(harness):
     reports = harness.collect('/diagnostics', DiagnosticArray)
     harness.start(OFTEN | {'autostart': False}, active=False)
     idle = last_where(harness, reports, lambda s: True)
     assert idle.status[0].level == DiagnosticStatus.OK
     assert idle.status[0].message == 'not active (unconfigured)'
+
+
+def test_a_node_that_cannot_be_configured(harness):
+    reports = harness.collect('/diagnostics', DiagnosticArray)
+    harness.start(OFTEN | {'autostart': False, 'window': 4}, active=False)
+    configure = Transition(id=Transition.TRANSITION_CONFIGURE)
+    assert not harness.call(ChangeState, '/seqmem/change_state', transition=configure).success
+    failed = last_where(harness, reports, lambda s: s.level == DiagnosticStatus.ERROR)
+    assert failed.status[0].message.startswith('cannot configure: parameter window: expected 5')
+
+
+def test_a_node_that_is_active_again_reports_afresh(harness):
+    reports = harness.collect('/diagnostics', DiagnosticArray)
+    process = harness.start(OFTEN)
+    harness.play(harness.player(), arm_samples(30))
+    last_where(harness, reports, lambda s: s.message == 'estimating')
+    for transition in (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVATE):
+        assert harness.call(
+            ChangeState, '/seqmem/change_state', transition=Transition(id=transition)
+        ).success
+        reports.clear()
+    silent = last_where(harness, reports, lambda s: not s.message.startswith('not active'))
+    assert silent.status[0].message == 'no joint states are coming in'
+    values = values_of(silent)
+    assert (values['input_rate_hz'], values['received']) == ('0.0', '30')
+    # It was asked for, so nobody has to be warned.
+    harness.play(harness.player(), arm_samples(30, start=30))
+    last_where(harness, reports, lambda s: s.message == 'estimating')
+    assert 'WARN' not in process.output()
 
 
 def test_diagnostics_that_are_turned_off(harness):

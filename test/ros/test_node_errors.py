@@ -30,7 +30,10 @@ def lines_of_failed_start(ros_domain, parameters=None, remappings=None):
         ({'model': 'perceptron'}, "parameter model: expected one of auto, gru, .*, got 'percep"),
         ({'model': 3}, 'parameter model: expected a string, got 3'),
         ({'memory': 'none'}, "parameter memory: expected one of persistent, window, got 'none'"),
-        ({'max_gap_s': -1.0}, 'parameter max_gap_s: expected 1e-06 to 3600, got -1.0'),
+        (
+            {'max_gap_s': -1.0},
+            'parameter max_gap_s: expected 1e-06 to 3600, got -1.0; set it .* default 0.25',
+        ),
         ({'max_gap_s': 'soon'}, "parameter max_gap_s: expected a number, got 'soon'"),
         ({'max_rejected': 0}, 'parameter max_rejected: expected 1 to 1000000, got 0'),
         ({'max_rejected': 2.5}, 'parameter max_rejected: expected a whole number, got 2.5'),
@@ -111,6 +114,7 @@ def test_help_and_arguments_that_are_none():
     [
         ('jax', {'model': 'gru'}, 'python3 -m pip install jax'),
         ('rclpy', {}, 'source /opt/ros/'),
+        ('rclpy', {}, "pip install 'seqmem_ros[ros]'"),
         ('std_srvs', {}, 'std-srvs'),
     ],
 )

@@ -1,5 +1,8 @@
 """Networks in the node: every kind publishes, and live is offline to the last bit."""
 
+from itertools import islice
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,10 +15,13 @@ from std_msgs.msg import Float64MultiArray
 from std_msgs.msg import String
 from weights_files import write_weights
 
+import seqmem_ros
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.estimators import SHIPPED
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.live import run_live
+
+RECORDING = Path(seqmem_ros.__file__).parent / 'data' / 'kr300_a'
 
 
 def offline(samples, model, weights='', memory='persistent'):
@@ -64,6 +70,37 @@ def test_live_is_offline_message_by_message(ros_domain, tmp_path, model, memory)
     for message, estimate in zip(received, expected):
         assert tuple(message.name) == estimate.names
         assert message.header.frame_id == 'base'
+        assert message.position.tobytes() == estimate.position.tobytes()
+        assert message.velocity.tobytes() == estimate.velocity.tobytes()
+
+
+@pytest.mark.parametrize('model', ['gru', 'lstm', 'attention'])
+def test_shipped_models_on_the_shipped_recording_as_offline(ros_domain, model):
+    pytest.importorskip('rosbags', reason='rosbags is not installed')
+    from seqmem_ros.offline.bags import read_joint_messages
+    from seqmem_ros.offline.degrade import Degradation
+    from seqmem_ros.offline.degrade import Degrader
+
+    if not SHIPPED[model].is_file():
+        pytest.skip(f'no shipped weights at {SHIPPED[model].name}')
+
+    def seen():
+        """Read anew for each way, so that neither can lean on what the other has read."""
+        degrade = Degrader(Degradation(bits=14, drop=0.05, seed=1))
+        for message in islice(read_joint_messages(RECORDING), 400):
+            worse = degrade(message.sample)
+            if worse is not None:
+                yield message.record_ns, worse, message.frame_id
+
+    samples = [sample for _, sample, _ in seen()]
+    expected = offline(samples, model)
+    run = run_live(seen(), {'model': model}, rate=2.0, domain_id=ros_domain)
+    received = run.messages['joint_states']
+    assert run.exit_code == 0
+    assert 330 < len(received) == len(samples) - 4 < 400
+    assert stamps_ns(received) == [sample.stamp_ns for sample in samples[4:]]
+    for message, estimate in zip(received, expected, strict=True):
+        assert tuple(message.name) == estimate.names
         assert message.position.tobytes() == estimate.position.tobytes()
         assert message.velocity.tobytes() == estimate.velocity.tobytes()
 
@@ -129,3 +166,20 @@ def test_the_shipped_label_model_says_what_the_arm_does(ros_domain):
     texts = [m.data for m in run.messages['label']]
     assert len(texts) == 146
     assert {pair.split(': ')[0] for pair in texts[-1].split(', ')} == set(NAMES)
+
+
+@pytest.mark.parametrize('named', [False, True])
+def test_a_robot_with_many_joints_is_told_how_to_compile_in_time(harness, tmp_path, named):
+    names = tuple(f'joint_{k}' for k in range(12))
+    received = harness.collect()
+    weights = str(write_weights(tmp_path, 'gru'))
+    process = harness.start({'weights': weights, 'joints': list(names) if named else ['']})
+    player = harness.player()
+    harness.play(player, arm_samples(1, names))
+    told = 'for more joints than before; with all names in the parameter joints'
+    if not named:
+        assert harness.spin_until(lambda: told in process.output())
+    harness.play(player, arm_samples(20, names, start=1000))
+    assert harness.spin_until(lambda: len(received) == 16), len(received)
+    assert {tuple(m.name) for m in received} == {names}
+    assert process.output().count(told) == (0 if named else 1)

@@ -31,12 +31,13 @@ def test_while_messages_are_coming_in(harness, number):
 
 @pytest.mark.parametrize('number', SIGNALS)
 @pytest.mark.skipif(not Path('/proc').is_dir(), reason='needs /proc to see how far it has come')
-@pytest.mark.parametrize('loaded', ['_rclpy_pybind11', 'librmw_fastrtps'])
+@pytest.mark.parametrize('loaded', ['_rclpy_pybind11', 'librmw_fastrtps', '/jaxlib/'])
 def test_while_it_is_still_starting(ros_domain, number, loaded):
-    with NodeProcess({'model': 'difference'}, domain_id=ros_domain) as process:
+    with NodeProcess({'model': 'gru'}, domain_id=ros_domain) as process:
         maps = Path(f'/proc/{process.process.pid}/maps')
         deadline_s = time.monotonic() + TIMEOUT_S
         while loaded not in maps.read_text() and time.monotonic() < deadline_s:
+            process.check_alive()
             time.sleep(0.001)
         assert process.stop(number) == 0
         assert 'Traceback' not in process.output()

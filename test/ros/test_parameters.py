@@ -120,20 +120,27 @@ def test_numbers_that_are_none_are_refused(name, value):
 @pytest.mark.parametrize(
     'name, value, expected',
     [
-        ('autostart', 1, 'expected true or false, got 1'),
-        ('window', True, 'expected a whole number, got True'),
-        ('window', 5.0, 'expected a whole number, got 5.0'),
-        ('max_gap_s', False, 'expected a number, got False'),
-        ('weights', 1, 'expected a string, got 1'),
-        ('joints', 'elbow', "expected a list of strings, got 'elbow'"),
-        ('zero_stamp', 'maybe', "expected one of reject, receive_time, got 'maybe'"),
-        ('max_rejected', 0, 'expected 1 to 1000000, got 0'),
+        ('autostart', 1, 'expected true or false, got 1; {} true'),
+        ('window', True, 'expected a whole number, got True; {} 5'),
+        ('window', 5.0, 'expected a whole number, got 5.0; {} 5'),
+        ('max_gap_s', False, 'expected a number, got False; {} 0.25'),
+        ('weights', 1, 'expected a string, got 1; {} ""'),
+        ('joints', 'elbow', 'expected a list of strings, got \'elbow\'; {} [""]'),
+        (
+            'zero_stamp',
+            'maybe',
+            'expected one of reject, receive_time, got \'maybe\'; {} "reject"',
+        ),
+        ('max_rejected', 0, 'expected 1 to 1000000, got 0; {} 5'),
     ],
 )
-def test_each_error_tells_what_was_expected_and_what_came(make_node, name, value, expected):
+def test_each_error_tells_what_was_expected_what_came_and_what_to_do(
+    make_node, name, value, expected
+):
     with pytest.raises(SeqmemError) as error:
         declare_parameters(make_node(**{name: value}))
-    assert str(error.value) == f'parameter {name}: {expected}'
+    remedy = 'set it to such a value, or leave it out for the default'
+    assert str(error.value) == f'parameter {name}: {expected.format(remedy)}'
 
 
 def test_an_empty_name_is_no_name():
