@@ -16,8 +16,8 @@ from seqmem_ros.core.memory_linear import one_pole
 from seqmem_ros.core.memory_linear import OnePole
 from seqmem_ros.core.window import JointWindows
 
-# At 1000 Hz the covariance of the default filter settles over about ten samples.
-_SETTLING_SAMPLES = 2000
+# The default filter remembers some twenty samples at 1000 Hz; its gain settles as fast.
+_SETTLING_SAMPLES = 1000
 
 
 class FilterMemory(NamedTuple):

@@ -136,7 +136,8 @@ def _columns(
 ) -> list[int]:
     if spec.joints and joint is not None:
         raise SeqmemError(
-            f"joint: the model reads {', '.join(spec.joints)} together, got '{joint}'; leave it out"
+            f'joint: expected none, as the model reads {", ".join(spec.joints)} together, '
+            f"got '{joint}'"
         )
     wanted = spec.joints or ((joint,) if joint is not None else ())
     for name in wanted:
