@@ -17,9 +17,13 @@ import launch_testing.asserts
 import launch_testing.markers
 from weights_files import write_weights
 
-LSTM = str(write_weights(temporary_folder(), 'lstm'))
+FOLDER = temporary_folder()
+LSTM = str(write_weights(FOLDER, 'lstm'))
+BROKEN = FOLDER / 'broken.safetensors'
+BROKEN.write_bytes(b'not a weights file')
 CASES = [
     ({'weights': '/no/such/file.safetensors'}, '/no/such/file.safetensors'),
+    ({'weights': str(BROKEN)}, f'cannot configure: {BROKEN}'),
     ({'weights': LSTM, 'model': 'gru'}, "model 'gru' does not fit"),
     ({'model': 'perceptron'}, "got 'perceptron'"),
 ]
