@@ -34,8 +34,15 @@ N_LAGS = 4
 N_FEATURES = 19
 N_STEERING = 6 + N_LAGS
 
-# Far below one count of any encoder: a position that differs by less has not moved.
+# Below one count of any encoder: a position that differs by less has not moved.
 STILL_RAD = 1e-7
+# What is smaller looks like this to the network: a part of one count of 20 bits, and of the way
+# since the last sample. Logarithms would else blow up the last digit of single precision.
+FLOOR_RAD = 1e-6
+FLOOR_SHARE = 1e-4
+# No joint goes beyond; a filter that is badly steered stays finite, and so do its gradients.
+MOST_RAD_S = 1e4
+MOST_RAD_S2 = 1e7
 SHORTEST_STEP_S = 1e-6
 # A step counts as at least this part of the time that the four lags took.
 LEAST_STEP_RATIO = 8.0
@@ -143,6 +150,7 @@ def _features(
     travel = predicted['velocity'] * step_s
     bend = memory['acceleration'] * step_s**2
     newest, oldest = difference[..., 0], difference[..., -1]
+    floor = FLOOR_RAD + FLOOR_SHARE * (jnp.abs(newest) + jnp.abs(travel))
     sizes = (
         innovation, newest, difference[..., 1], oldest, travel, bend,
         memory['noise_fast'], memory['noise_slow'], memory['count'],
@@ -152,8 +160,8 @@ def _features(
         (newest, memory['moved']), (oldest / N_LAGS, travel), (travel, bend),
     )  # fmt: skip
     return jnp.stack(
-        [_size(value) for value in sizes]
-        + [_agreement(a, b) for a, b in agreements]
+        [_size(value, floor) for value in sizes]
+        + [_agreement(a, b, floor) for a, b in agreements]
         + [
             jnp.log(step_s) + 5,
             elapsed_s[..., -1] / step_s / N_LAGS,
@@ -188,8 +196,8 @@ def _correct(
     acceleration = decay * memory['acceleration'] + k_3 * innovation / gain_s**2
     new = {
         'offset': -(1 - k_1) * innovation,
-        'velocity': (1 - pull) * velocity + pull * mean_velocity,
-        'acceleration': (1 - pull) * acceleration,
+        'velocity': _clip((1 - pull) * velocity + pull * mean_velocity, MOST_RAD_S),
+        'acceleration': _clip((1 - pull) * acceleration, MOST_RAD_S2),
         **_statistics(difference[..., 0], innovation, memory),
     }
     # Without a time step there is no velocity: the first sample only sets the position.
@@ -200,7 +208,7 @@ def _correct(
 def _statistics(newest: jax.Array, innovation: jax.Array, memory: State) -> State:
     """Keep what tells the network about the encoder: its noise, its count, its repeats."""
     size = jnp.abs(innovation)
-    agreement = _agreement(innovation, memory['innovation'])
+    agreement = _agreement(innovation, memory['innovation'], FLOOR_RAD)
     moves = jnp.abs(newest) > STILL_RAD
     count = jnp.minimum(memory['count'] * COUNT_GROWTH, jnp.abs(newest))
     count = jnp.where(memory['count'] == 0, jnp.abs(newest), count)
@@ -219,11 +227,15 @@ def _leak(mean: jax.Array, value: jax.Array, samples: int) -> jax.Array:
     return mean + (value - mean) / samples
 
 
-def _size(value: jax.Array) -> jax.Array:
-    """Logarithm of a magnitude, about -1.8 to 2 between nothing and a radian."""
-    return (jnp.log(jnp.abs(value) + STILL_RAD) + 9) / 4
+def _clip(value: jax.Array, most: float) -> jax.Array:
+    return jnp.clip(value, -most, most)
 
 
-def _agreement(a: jax.Array, b: jax.Array) -> jax.Array:
+def _size(value: jax.Array, floor: jax.Array) -> jax.Array:
+    """Logarithm of a magnitude, about -1.2 to 2.2 between nothing and a radian."""
+    return (jnp.log(jnp.abs(value) + floor) + 9) / 4
+
+
+def _agreement(a: jax.Array, b: jax.Array, floor: jax.Array | float) -> jax.Array:
     """0.5 where two values agree, -0.5 where they are opposite, 0 where one is far smaller."""
-    return a * b / (a**2 + b**2 + STILL_RAD**2)
+    return a * b / (a**2 + b**2 + floor**2)

@@ -38,6 +38,8 @@ USES_OF_A_POOL = 3
 # The error of a recording counts in full down to this share of one count per sample.
 LOSS_FLOOR_SHARE = 3e-3
 MOST_BAD_STEPS = 20
+# Attention diverges without; nobody else minds.
+WARM_UP_STEPS = 300
 VELOCITY_SHARE_OF_LABEL_LOSS = 0.1
 
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -55,7 +57,7 @@ class TrainingOptions:
     :param n_steps: steps of gradient descent
     :param batch_size: recordings in each
     :param n_samples: length of a recording
-    :param learning_rate: highest, falls to a fiftieth on a cosine
+    :param learning_rate: highest, reached in a few steps, falls to a fiftieth on a cosine
     :param seed: of the weights and of all data
     :raises SeqmemError: if the model or the task is unknown
     """
@@ -124,7 +126,13 @@ def train(
     """
     spec = spec_of(options)
     network = build_network(spec.network, jax.random.key(options.seed))
-    schedule = optax.cosine_decay_schedule(options.learning_rate, options.n_steps, alpha=0.02)
+    schedule = optax.warmup_cosine_decay_schedule(
+        0.0,
+        options.learning_rate,
+        warmup_steps=min(WARM_UP_STEPS, options.n_steps // 10),
+        decay_steps=options.n_steps,
+        end_value=options.learning_rate / 50,
+    )
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
     optimizer = optax.apply_if_finite(make_optimizer('adam', schedule), MOST_BAD_STEPS)
     step = make_train_step(loss_for(len(spec.labels)), optimizer)

@@ -1,0 +1,39 @@
+"""What a user may set, and what is said of the rest."""
+
+import pytest
+
+from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.core.options import StreamOptions
+
+INF, NAN = float('inf'), float('nan')
+
+
+@pytest.mark.parametrize(
+    ('name', 'lowest', 'bad'),
+    [
+        ('max_gap_s', '1e-06', [0.0, -1.0, INF, NAN]),
+        ('max_velocity_rad_s', '0.0', [-0.1, INF, NAN]),
+        ('max_rejected', '1', [0, -3]),
+        ('clock_jump_tolerance_s', '0.0', [-1e-9, INF, NAN]),
+    ],
+)
+def test_numbers_out_of_range(name, lowest, bad):
+    for value in bad:
+        with pytest.raises(SeqmemError) as error:
+            StreamOptions(**{name: value})
+        assert str(error.value) == f'{name}: expected a number from {lowest} up, got {value}'
+    StreamOptions(**{name: float(lowest)})
+
+
+def test_unknown_rule_for_zero_stamps():
+    with pytest.raises(SeqmemError) as error:
+        StreamOptions(zero_stamp='guess')
+    text = "zero_stamp: expected one of reject, receive_time, got 'guess'"
+    assert str(error.value) == text
+
+
+@pytest.mark.parametrize('name', ['joints', 'assume_joint_order', 'continuous_joints'])
+def test_a_joint_named_twice(name):
+    with pytest.raises(SeqmemError) as error:
+        StreamOptions(**{name: ('a', 'b', 'a')})
+    assert str(error.value) == f'{name}: expected each joint once, got a, b, a'
