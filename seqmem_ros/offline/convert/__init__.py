@@ -1,0 +1,1 @@
+"""Weights of other programs into models of this package, and back."""
