@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -143,12 +144,15 @@ def run(args: argparse.Namespace) -> int:
     if args.json != '-':
         print(card(model, str(path), digest))
         print('\n' + memory_text(report, sequence.source))
-    if args.json:
-        _write_json(args.json, model, path, digest, sequence.source, report)
-    if args.plot:
-        from seqmem_ros.offline.inspect_plots import plot_memory
+    try:
+        if args.json:
+            _write_json(args.json, model, path, digest, sequence.source, report)
+        if args.plot:
+            from seqmem_ros.offline.inspect_plots import plot_memory
 
-        plot_memory(report, sequence, f'{args.model}, {sequence.source}', args.plot)
+            plot_memory(report, sequence, f'{args.model}, {sequence.source}', args.plot)
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise SeqmemError(f'expected a file that can be written, got {error}') from error
     return 0
 
 
@@ -177,6 +181,14 @@ def _check(args: argparse.Namespace) -> None:
                 raise SeqmemError(f'--{option}: expected a --bag beside it, got none')
     elif args.rate is not None:
         raise SeqmemError('--rate: expected none beside --bag, which has its own')
+    for option in ('batch', 'length', 'hidden', 'truncate'):
+        value = getattr(args, option)
+        if value is not None and value < 1:
+            raise SeqmemError(f'--{option}: expected at least 1, got {value}')
+    if args.seed < 0:
+        raise SeqmemError(f'--seed: expected at least 0, got {args.seed}')
+    if args.start is not None and not math.isfinite(args.start):
+        raise SeqmemError(f'--start: expected a number of seconds, got {args.start}')
     for option, path in (('--json', args.json), ('--plot', args.plot)):
         if path and path != '-' and not Path(path).absolute().parent.is_dir():
             raise SeqmemError(f'{option}: no such folder: {Path(path).absolute().parent}')

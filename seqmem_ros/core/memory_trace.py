@@ -24,7 +24,8 @@ class LayerTrace(NamedTuple):
 
     :param path: dotted path of the layer in the network
     :param kind: name of its class
-    :param norms: size of its output after each sample, ``|h_t|``, shape (T,); empty for a layer
+    :param norms: size of its output after each sample, ``|h_t|``, shape (T,); of a transformer
+        block, whose output is normalised, the size of what its attention adds; empty for a layer
         that gives one vector for the sequence
     :param attention: weights averaged over the heads, shape (T, T), row t for the sample that
         attends; None for a layer without attention
@@ -77,9 +78,11 @@ def trace(network: Module, seq: np.ndarray) -> list[LayerTrace]:
         attention = _attention_of(layer)
         if attention is not None or _has_memory(layer):
             weights = None if attention is None else attention_weights(attention, x)
-            norms = np.asarray(jnp.linalg.norm(y, axis=-1), np.float64) if y.ndim == 2 else []
+            h = attention.forward(x) if isinstance(layer, TransformerBlock) else y
+            norms = jnp.linalg.norm(h, axis=-1) if h.ndim == 2 else []
             path = f'layers.{index}' if is_stack else ''
-            traces.append(LayerTrace(path, type(layer).__name__, np.asarray(norms), weights))
+            kind = type(layer).__name__
+            traces.append(LayerTrace(path, kind, np.asarray(norms, np.float64), weights))
         x = y
     return traces
 

@@ -25,6 +25,8 @@ from seqmem_ros.offline.simulate import record
 MOTION = 'moves'
 ENCODER_BITS = 14
 FEWEST_SAMPLES = 2 * WINDOW
+# Beyond what any joint is sampled at.
+RATES_HZ = (1.0, 100_000.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +60,12 @@ def simulated_sequence(
     :param rate_hz: of the samples
     :param seed: says all
     :returns: the sequence; its effort is zero
-    :raises SeqmemError: if it would be too short, or the rate is not positive
+    :raises SeqmemError: if it would be too short, or the rate is out of range
     """
     _check_length(n_samples)
-    if not 0 < rate_hz < np.inf:
-        raise SeqmemError(f'rate: expected a number of Hz above 0, got {rate_hz}')
+    lowest_hz, highest_hz = RATES_HZ
+    if not lowest_hz <= rate_hz <= highest_hz:
+        raise SeqmemError(f'rate: expected {lowest_hz:g} to {highest_hz:g} Hz, got {rate_hz:g}')
     rng = np.random.default_rng(seed)
     encoder = Encoder(rate_hz, ENCODER_BITS)
     joints = [

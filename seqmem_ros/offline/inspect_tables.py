@@ -115,8 +115,8 @@ def _modes(layer: LayerMemory, report: MemoryReport) -> str:
     # Of a conjugate pair one says all.
     shown = [mode for mode in linear.modes if mode.value.imag >= 0]
     for mode in shown[:MOST_MODES]:
-        horizon = _both(mode.horizon_samples, report.rate_hz)
-        period = _both(mode.period_samples, report.rate_hz)
+        horizon = _both(mode.horizon_samples, report.rate_hz, 'endless')
+        period = _both(mode.period_samples, report.rate_hz, 'none')
         rows.append((_complex(mode), f'{mode.radius:.4f}', *horizon, *period))
     rest = shown[MOST_MODES:]
     more = f'\n{len(rest)} more, of horizons down to {rest[-1].horizon_samples:.2g} samples'
@@ -204,7 +204,10 @@ def _norms(report: MemoryReport) -> str:
         if len(each.norms):
             values = (each.norms.mean(), each.norms.min(), each.norms.max(), each.norms[-1])
             rows.append((f'{each.path or "(itself)"} ({each.kind})', *map(_small, values)))
-    return 'size of the output of each layer with memory, along the sequence\n' + _aligned(rows)
+    head = 'size of the output of each layer with memory along the sequence'
+    blocks = any(each.kind == 'TransformerBlock' for each in report.traces)
+    head += '; of a block, of what its attention adds' if blocks else ''
+    return f'{head}\n{_aligned(rows)}'
 
 
 def _training(training: TrainingMemory) -> str:
@@ -234,9 +237,9 @@ def _complex(mode: Mode) -> str:
     return f'{mode.value.real:.4f}' + (f' +- {imaginary:.4f}i' if imaginary else '')
 
 
-def _both(samples: float, rate_hz: float) -> tuple[str, str]:
+def _both(samples: float, rate_hz: float, infinite: str = 'endless') -> tuple[str, str]:
     if math.isinf(samples):
-        return 'none', ''
+        return infinite, ''
     return f'{samples:.4g} samples', f'{1000 * samples / rate_hz:.4g} ms'
 
 
