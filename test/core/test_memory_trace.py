@@ -4,7 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+from seqmem_ros.core.memory_trace import attention_reach
 from seqmem_ros.core.memory_trace import attention_weights
+from seqmem_ros.core.memory_trace import by_age
+from seqmem_ros.core.memory_trace import mean_by_age
 from seqmem_ros.core.memory_trace import trace
 from seqmem_ros.nn import causal_transformer
 from seqmem_ros.nn import Dense
@@ -97,3 +100,41 @@ def test_trace_leaves_out_what_holds_nothing():
     assert trace(Dense(2, 1, KEY), np.zeros((3, 2))) == []
     (only,) = trace(GRU(2, 3, KEY), np.ones((4, 2)))
     assert (only.path, only.norms.shape) == ('', (4,))
+
+
+def test_norms_of_a_block_are_those_of_what_its_attention_adds():
+    network = causal_transformer(3, 8, 2, 16, 1, 1, KEY, window=5)
+    xs = np.random.default_rng(4).normal(size=(6, 3))
+    (block,) = trace(network, xs)
+    added = np.asarray(network.layers[1].attention.forward(network.layers[0].forward(xs)))
+    np.testing.assert_allclose(block.norms, np.sqrt((added**2).sum(1)), rtol=1e-5)
+    # The block's own output is normalised: its size says nothing.
+    assert np.ptp(block.norms) > 0.1
+
+
+def test_weights_by_age():
+    weights = np.array([[1.0, 0, 0, 0], [0.25, 0.75, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0.1, 0.9]])
+    expected = [[1.0, 0], [0.75, 0.25], [0.5, 0.5], [0.9, 0.1]]
+    np.testing.assert_array_equal(by_age(weights), expected)
+    # The first sample has nothing before it and does not count.
+    np.testing.assert_allclose(mean_by_age(weights), [2.15 / 3, 0.85 / 3])
+    assert mean_by_age(np.full((3, 3), 1 / 3)) is None
+
+
+@pytest.mark.parametrize(('depth', 'window', 'reach'), [(1, 5, 5), (2, 5, 9), (3, 4, 10)])
+def test_reach_of_attention_is_as_far_as_a_changed_sample_is_felt(depth, window, reach):
+    network = causal_transformer(2, 4, 1, 4, depth, 1, KEY, window=window)
+    assert attention_reach(network) == reach
+    xs = np.random.default_rng(5).normal(size=(20, 2))
+    last = np.asarray(network.forward(xs))[-1]
+    felt = []
+    for age in range(20):
+        changed = xs.copy()
+        changed[19 - age] += 1.0
+        felt.append(not np.array_equal(np.asarray(network.forward(changed))[-1], last))
+    assert felt == [True] * reach + [False] * (20 - reach)
+
+
+def test_reach_without_a_window_and_without_attention():
+    assert attention_reach(MultiHeadSelfAttention(4, 1, KEY, causal=True)) == np.inf
+    assert attention_reach(GRU(2, 3, KEY)) is None
