@@ -48,9 +48,9 @@ def recording(quantised_motion):
 
 @pytest.mark.parametrize('name', ['gru', 'lstm', 'attention', 'motion'])
 def test_a_thousand_pushes_of_shipped_weights_equal_forward(name, recording, make_sample):
-    if not SHIPPED[name].is_file():
-        pytest.fail(f'shipped weights are missing: {SHIPPED[name]}')
-    check_pushes_against_forward(load_model(SHIPPED[name]), recording, make_sample)
+    # Between two labels the softmax magnifies the last digits; see the double-precision test.
+    tolerance = 1e-4 if name == 'motion' else 1e-5
+    check_pushes_against_forward(load_model(SHIPPED[name]), recording, make_sample, tolerance)
 
 
 @pytest.mark.parametrize('name', ['direct', 'named', 'arm_label'])
@@ -60,7 +60,7 @@ def test_a_thousand_pushes_of_plain_networks_equal_forward(
     check_pushes_against_forward(make_model(name), recording, make_sample)
 
 
-def check_pushes_against_forward(model, recording, make_sample):
+def check_pushes_against_forward(model, recording, make_sample, tolerance=1e-5):
     times_s, positions = recording
     effort = np.random.default_rng(2).standard_normal(positions.shape)
     raw = raw_of(times_s, positions, effort if 'effort' in model.spec.features else None)
@@ -75,7 +75,7 @@ def check_pushes_against_forward(model, recording, make_sample):
     ]
     assert estimates[:4] == [None] * 4
     got, expected = outputs_of(estimates[4:]), np.asarray(expected)[4:]
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
     assert np.ptp(got) > 1e-3
     stream.reset()
     again = [stream.push(make_sample(t, p, effort=e)) for t, p, e in zip(
@@ -84,9 +84,9 @@ def check_pushes_against_forward(model, recording, make_sample):
     assert stream.compile_count == 1
 
 
-@pytest.mark.parametrize('name', ['gru', 'lstm', 'attention', 'label'])
+@pytest.mark.parametrize('name', ['gru', 'lstm', 'attention', 'label', 'shipped motion'])
 def test_steps_equal_forward_in_double_precision(name, x64, make_model, recording):
-    model = make_model(name)
+    model = load_model(SHIPPED['motion']) if 'shipped' in name else make_model(name)
     raw = jnp.asarray(raw_of(*recording)[:300, 0], dtype=jnp.float64)
     for param in model.network.params():
         param.value = jnp.asarray(param.value, jnp.float64)
