@@ -89,7 +89,7 @@ class MultiHeadSelfAttention(Module):
         :returns: the same shape as ``seq``
         :raises ValueError: if the width is not d_model
         """
-        seq = check_input(seq, self.n_in, (2, 3), self)
+        seq = check_input(seq, self.n_in, self, 'sequence')
         if self.window is not None and mask is None:
             return self._forward_in_blocks(seq)
         index = jnp.arange(seq.shape[-2])
@@ -158,7 +158,7 @@ class MultiHeadSelfAttention(Module):
         :raises ValueError: if the attention is not causal or the width is not d_model
         """
         self.require_streaming()
-        x = check_input(x, self.n_in, (1, 2), self)
+        x = check_input(x, self.n_in, self, 'sample')
         q, k, v = self._project(x[..., None, :])  # (..., 1, d_model)
         state = remember(state, k, v, self.window)
         n_kept = state[0].shape[-2]

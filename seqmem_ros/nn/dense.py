@@ -93,7 +93,7 @@ class Dense(Module):
         :returns: shape (..., n_out)
         :raises ValueError: if the width is not n_in
         """
-        y = check_input(seq, self.n_in, (), self) @ self.W.value.T
+        y = check_input(seq, self.n_in, self) @ self.W.value.T
         if self.b is not None:
             y = y + self.b.value
         return y if self.activation is None else ACTIVATIONS[self.activation](y)
@@ -125,7 +125,7 @@ class LayerNorm(Module):
         :returns: the same shape
         :raises ValueError: if the width is not n_in
         """
-        x = check_input(seq, self.n_in, (), self)
+        x = check_input(seq, self.n_in, self)
         return normalise(x, self.eps) * self.g.value + self.b.value
 
 

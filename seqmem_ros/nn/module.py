@@ -143,7 +143,15 @@ class Module:
             raise ValueError(f'{name} cannot stream: {reason}. Use forward on whole sequences.')
 
     def forward(self, seq: jax.Array, rng_key: jax.Array | None = None) -> jax.Array:
-        raise NotImplementedError(f'{type(self).__name__}.forward')
+        """
+        Run a whole sequence from the empty memory; every layer has its own.
+
+        :param seq: shape (T, n_in) or (batch, T, n_in)
+        :param rng_key: random key of the dropout; None for no dropout
+        :returns: one output for each sample, (T, n_out) or (batch, T, n_out), or where
+            ``collapses_time`` one for the sequence, (n_out,) or (batch, n_out)
+        """
+        raise NotImplementedError(f'{type(self).__name__} has no forward of its own')
 
     def forward_padded(
         self, seq: jax.Array, lengths: jax.Array, rng_key: jax.Array | None = None
@@ -191,24 +199,34 @@ class Module:
         return f'{type(self).__name__}({", ".join(shown)})'
 
 
-def check_input(x: Any, n_in: int, ndims: tuple[int, ...], owner: Module) -> jax.Array:
+# Shapes by number of axes; none listed means that any number will do.
+_FORMS = {
+    'sample': {1: '({n},)', 2: '(batch, {n})'},
+    'sequence': {2: '(time, {n})', 3: '(batch, time, {n})'},
+    'any': {},
+}
+
+
+def check_input(x: Any, n_in: int, owner: Module, form: str = 'any') -> jax.Array:
     """
     Refuse an input of the wrong shape and convert it to the type of the layer's weights.
 
     :param x: input, the last axis its features
     :param n_in: expected width
-    :param ndims: numbers of axes that make sense here; empty for any
     :param owner: layer named in the error
+    :param form: ``sample``, (n_in,) or (batch, n_in); ``sequence``, (T, n_in) or
+        (batch, T, n_in); ``any``, (..., n_in)
     :returns: ``x`` in the type of the owner's parameters, where it has any
     :raises ValueError: with the expected and the given shape
     """
     params = owner.params()
     x = jnp.asarray(x, params[0].dtype if params else None)
-    if x.ndim == 0 or x.shape[-1] != n_in or (ndims and x.ndim not in ndims):
-        axes = {1: '', 2: 'batch or time, ', 3: 'batch, time, '}
-        forms = ' or '.join(f'({axes[n]}{n_in})' for n in ndims) or f'(..., {n_in})'
+    forms = _FORMS[form]
+    if x.ndim == 0 or x.shape[-1] != n_in or (forms and x.ndim not in forms):
+        shapes = ' or '.join(forms.values()) or '(..., {n})'
         raise ValueError(
-            f'{type(owner).__name__} expected input of width {n_in}, shape {forms}; got {x.shape}'
+            f'{type(owner).__name__} expected input of width {n_in}, shape '
+            f'{shapes.format(n=n_in)}; got {x.shape}'
         )
     return x
 

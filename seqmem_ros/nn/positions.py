@@ -77,7 +77,7 @@ class AddPositions(Module):
         :returns: the same shape
         :raises ValueError: if the width is not d_model or T is above max_len
         """
-        seq = check_input(seq, self.n_in, (2, 3), self)
+        seq = check_input(seq, self.n_in, self, 'sequence')
         n_samples = seq.shape[-2]
         if n_samples > self.max_len:
             raise ValueError(
@@ -105,7 +105,7 @@ class AddPositions(Module):
         :returns: the same shape, and the new number
         :raises ValueError: if the width is not d_model
         """
-        x = check_input(x, self.n_in, (1, 2), self)
+        x = check_input(x, self.n_in, self, 'sample')
         return self._add(x, state), jnp.minimum(state + 1, self.max_len - 1)
 
     def _add(self, x: jax.Array, positions: jax.Array) -> jax.Array:

@@ -106,7 +106,7 @@ class RecurrentLayer(Module):
         :returns: output, (n_hidden,) or (batch, n_hidden), and the new state
         :raises ValueError: if the width is not n_in or the state belongs to another batch
         """
-        x = check_input(x, self.n_in, (1, 2), self)
+        x = check_input(x, self.n_in, self, 'sample')
         self._check_state(x.shape[:-1], state)
         state = self._cell()(self._project(x), state)
         return self._output(state), state
@@ -136,7 +136,7 @@ class RecurrentLayer(Module):
             sample
         :raises ValueError: if the width is not n_in or the state belongs to another batch
         """
-        seq = check_input(seq, self.n_in, (2, 3), self)
+        seq = check_input(seq, self.n_in, self, 'sequence')
         if state is None:
             state = self.init_state(seq.shape[0] if seq.ndim == 3 else None)
         self._check_state(seq.shape[:-2], state)

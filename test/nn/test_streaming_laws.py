@@ -80,10 +80,14 @@ HAS_WINDOW = [
     name for name in NETWORKS if name.startswith(('attention w', 'block w', 'tr', 'mean'))
 ]
 
-forward = jax.jit(lambda network, seq: network.forward(seq))
-step = jax.jit(lambda network, x, state: network.step(x, state))
+# Here compiling takes longer than running.
+FAST = {'xla_backend_optimization_level': 0, 'xla_llvm_disable_expensive_passes': True}
+
+forward = jax.jit(lambda network, seq: network.forward(seq), compiler_options=FAST)
+step = jax.jit(lambda network, x, state: network.step(x, state), compiler_options=FAST)
 gradients = jax.jit(
-    jax.grad(lambda network, seq, weights: (network.forward(seq) * weights).sum(), argnums=(0, 1))
+    jax.grad(lambda network, seq, weights: (network.forward(seq) * weights).sum(), argnums=(0, 1)),
+    compiler_options=FAST,
 )
 
 
@@ -92,8 +96,9 @@ def name(request):
     return request.param
 
 
-def build(name, key, randomise, rng):
-    return randomise(NETWORKS[name](key), rng)
+def build(name, key, randomise, rng, dtype=None):
+    network = randomise(NETWORKS[name](key), rng)
+    return network if dtype is None else jax.tree.map(lambda a: a.astype(dtype), network)
 
 
 def stream(network, seq, batch=None):
@@ -185,23 +190,23 @@ def test_a_loop_over_steps_compiles_and_equals_them(name, x64, rng, randomise, k
     np.testing.assert_allclose(found, stream(network, seq), rtol=0, atol=1e-10)
 
 
-def test_weights_survive_a_file(name, rng, randomise, key, tmp_path):
-    network = build(name, key, randomise, rng)
+def test_weights_survive_a_file(name, x64, rng, randomise, key, tmp_path):
+    network = build(name, key, randomise, rng, 'float32')
     named = {path: np.asarray(param.value) for path, param in network.named_params().items()}
     save_file(named, tmp_path / 'weights.safetensors')
     other = NETWORKS[name](jax.random.key(99))
+    assert all(param.dtype == 'float64' for param in other.params())
     other.load_params(load_file(tmp_path / 'weights.safetensors'))
     seq = rng.standard_normal((SHORT, WIDTH)).astype(np.float32)
     np.testing.assert_array_equal(forward(other, seq), forward(network, seq))
     if named:
-        different = NETWORKS[name](jax.random.key(99))
+        different = build(name, key, randomise, rng, 'float32')
         assert np.abs(forward(different, seq) - forward(network, seq)).max() > 1e-3
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'float64'])
 def test_the_type_of_the_weights_is_kept(name, dtype, x64, rng, randomise, key):
-    network = build(name, key, randomise, rng)
-    network = jax.tree.map(lambda a: a.astype(dtype), network)
+    network = build(name, key, randomise, rng, dtype)
     # Layers without weights keep the input's type, all others their own.
     given = 'float64' if network.params() else dtype
     seq = rng.standard_normal((SHORT, WIDTH)).astype(given)
@@ -209,8 +214,8 @@ def test_the_type_of_the_weights_is_kept(name, dtype, x64, rng, randomise, key):
     assert stream(network, seq).dtype == dtype
 
 
-def test_extreme_inputs_give_finite_outputs_and_gradients(name, rng, randomise, key):
-    network = build(name, key, randomise, rng)
+def test_extreme_inputs_give_finite_outputs_and_gradients(name, x64, rng, randomise, key):
+    network = build(name, key, randomise, rng, 'float32')
     for value in (1e4, -1e4, 0.0):
         seq = np.full((SHORT, WIDTH), value, np.float32)
         seq[2, 1] = -value
@@ -222,8 +227,8 @@ def test_extreme_inputs_give_finite_outputs_and_gradients(name, rng, randomise, 
         assert all(np.isfinite(gradient).all() for gradient in found)
 
 
-def test_every_parameter_and_every_input_matters(name, rng, randomise, key):
-    network = build(name, key, randomise, rng)
+def test_every_parameter_and_every_input_matters(name, x64, rng, randomise, key):
+    network = build(name, key, randomise, rng, 'float32')
     seq = rng.standard_normal((SHORT, WIDTH)).astype(np.float32)
     weights = rng.standard_normal(forward(network, seq).shape).astype(np.float32)
     of_params, of_seq = gradients(network, seq, weights)
