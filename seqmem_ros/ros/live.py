@@ -89,10 +89,15 @@ def run_live(
         player = Player(node)
         idle = partial(_spin_for, executor)
         with NodeProcess({**lossless, **(parameters or {})}, namespace, domain_id) as process:
-            wait_until_active(process, node, executor, f'{namespace}/seqmem')
+            name = f'{namespace}/seqmem'
+            wait_until_active(process, node, executor, name)
             player.wait_for_subscriber(idle=idle)
             report = player.play(samples, rate, idle, on_progress)
-            _collect_the_rest(process, executor, messages)
+            # Silence alone does not say that a node which is short of time is done: it is only
+            # heard out once it has answered.
+            wait_until_active(process, node, executor, name)
+            while not _is_quiet(executor, messages):
+                wait_until_active(process, node, executor, name)
             exit_code = process.stop()
     return LiveRun(messages, report, exit_code)
 
@@ -144,17 +149,11 @@ def _state_of(client: Any, executor: SingleThreadedExecutor) -> str:
     return state
 
 
-def _collect_the_rest(
-    process: NodeProcess, executor: SingleThreadedExecutor, messages: dict[str, list]
-) -> None:
-    """Wait until nothing has come for a while."""
-    count, since_s = -1, time.monotonic()
-    while time.monotonic() < since_s + QUIET_S:
-        process.check_alive()
-        _spin_for(executor, 0.05)
-        new_count = sum(map(len, messages.values()))
-        if new_count != count:
-            count, since_s = new_count, time.monotonic()
+def _is_quiet(executor: SingleThreadedExecutor, messages: dict[str, list]) -> bool:
+    """Listen for a while, and say whether nothing came."""
+    count = sum(map(len, messages.values()))
+    _spin_for(executor, QUIET_S)
+    return sum(map(len, messages.values())) == count
 
 
 def _spin_for(executor: SingleThreadedExecutor, duration_s: float) -> None:

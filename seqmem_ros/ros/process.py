@@ -14,7 +14,8 @@ from typing import Any
 import seqmem_ros
 from seqmem_ros.core.errors import SeqmemError
 
-STOP_TIMEOUT_S = 5.0
+# A node at work on a busy machine needs a second; one that hangs is to be ended at last.
+STOP_TIMEOUT_S = 15.0
 
 
 class NodeProcess:

@@ -20,6 +20,7 @@ from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import GetParameters
 from ros_harness import arm_samples
 from ros_harness import stamps_ns
+from ros_harness import TIMEOUT_S
 
 PARAMETERS = """
 /**:
@@ -66,7 +67,7 @@ class TestArguments(unittest.TestCase):
         self.harness.play(player, samples)
         self.assertTrue(self.harness.spin_until(lambda: len(received) == 8), len(received))
         self.assertEqual(stamps_ns(received), [sample.stamp_ns for sample in samples[4:]])
-        proc_output.assertWaitFor('velocity by savgol', timeout=20)
+        proc_output.assertWaitFor('velocity by savgol', timeout=TIMEOUT_S)
 
 
 @launch_testing.post_shutdown_test()

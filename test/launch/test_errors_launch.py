@@ -15,6 +15,7 @@ from launch_support import temporary_folder
 import launch_testing
 import launch_testing.asserts
 import launch_testing.markers
+from ros_harness import TIMEOUT_S
 from weights_files import write_weights
 
 FOLDER = temporary_folder()
@@ -38,8 +39,8 @@ def generate_test_description(arguments, expected):
 
 class TestEnding(unittest.TestCase):
     def test_it_ends_and_says_why(self, proc_info, proc_output, expected):
-        proc_info.assertWaitForStartup('seqmem_node', timeout=20)
-        proc_info.assertWaitForShutdown('seqmem_node', timeout=20)
+        proc_info.assertWaitForStartup('seqmem_node', timeout=TIMEOUT_S)
+        proc_info.assertWaitForShutdown('seqmem_node', timeout=TIMEOUT_S)
         proc_output.assertWaitFor(expected, process='seqmem_node', timeout=5)
 
 

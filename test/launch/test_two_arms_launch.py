@@ -16,6 +16,7 @@ import launch_testing
 import launch_testing.asserts
 from ros_harness import arm_samples
 from ros_harness import stamps_ns
+from ros_harness import TIMEOUT_S
 
 
 @pytest.mark.launch_test
@@ -46,8 +47,8 @@ class TestTwoArms(unittest.TestCase):
             self.assertEqual(stamps_ns(received[side]), expected)
 
     def test_each_has_its_model(self, proc_output):
-        proc_output.assertWaitFor('velocity by savgol', timeout=20)
-        proc_output.assertWaitFor('velocity by kalman', timeout=20)
+        proc_output.assertWaitFor('velocity by savgol', timeout=TIMEOUT_S)
+        proc_output.assertWaitFor('velocity by kalman', timeout=TIMEOUT_S)
 
 
 @launch_testing.post_shutdown_test()

@@ -20,10 +20,17 @@ from seqmem_ros.ros.live import wait_until_active
 from seqmem_ros.ros.player import Player
 from seqmem_ros.ros.process import NodeProcess
 
-TIMEOUT_S = 20.0
+# Every wait ends as soon as what it waits for is there; this only bounds it on a busy machine.
+TIMEOUT_S = 60.0
 START_NS = 1_700_000_000_123_456_789
 PERIOD_NS = 10_000_000
 NAMES = ('shoulder', 'elbow', 'wrist')
+# By default the node keeps 50 messages, half a second of these tests; on a busy machine it may
+# get no time for longer than that.
+LOSSLESS = {
+    'qos_overrides./joint_states.subscription.reliability': 'reliable',
+    'qos_overrides./joint_states.subscription.depth': 1000,
+}
 
 
 class Domain:
@@ -68,9 +75,11 @@ class Harness:
         self.node.destroy_node()
         rclpy.try_shutdown(context=self.context)
 
-    def start(self, parameters: dict | None = None, *, active: bool = True, **kw) -> NodeProcess:
+    def start(
+        self, parameters: dict, *, active: bool = True, qos: dict = LOSSLESS, **kw
+    ) -> NodeProcess:
         process = self.processes.enter_context(
-            NodeProcess(parameters, domain_id=self.domain_id, **kw)
+            NodeProcess(qos | parameters, domain_id=self.domain_id, **kw)
         )
         if active:
             name = kw.get('namespace', '') + '/seqmem'

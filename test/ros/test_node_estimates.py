@@ -59,7 +59,7 @@ def test_the_header_is_that_of_the_input_bit_for_bit(harness):
 @pytest.mark.parametrize('reliable', [True, False])
 def test_a_burst_of_messages_is_used_to_the_last_from_either_kind_of_publisher(harness, reliable):
     received = harness.collect()
-    harness.start(FILTER)
+    harness.start(FILTER, qos={})
     player = harness.player(reliable=reliable)
     samples = arm_samples(4 + 12)
     harness.play(player, samples[:4])

@@ -17,7 +17,6 @@ from weights_files import write_weights
 
 import seqmem_ros
 from seqmem_ros.core.estimators import load_estimator
-from seqmem_ros.core.estimators import SHIPPED
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.live import run_live
 
@@ -81,9 +80,6 @@ def test_shipped_models_on_the_shipped_recording_as_offline(ros_domain, model):
     from seqmem_ros.offline.degrade import Degradation
     from seqmem_ros.offline.degrade import Degrader
 
-    if not SHIPPED[model].is_file():
-        pytest.skip(f'no shipped weights at {SHIPPED[model].name}')
-
     def seen():
         """Read anew for each way, so that neither can lean on what the other has read."""
         degrade = Degrader(Degradation(bits=14, drop=0.05, seed=1))
@@ -107,8 +103,6 @@ def test_shipped_models_on_the_shipped_recording_as_offline(ros_domain, model):
 
 @pytest.mark.parametrize('model', ['gru', 'lstm', 'attention'])
 def test_shipped_models_follow_a_moving_arm(ros_domain, model):
-    if not SHIPPED[model].is_file():
-        pytest.skip(f'no shipped weights at {SHIPPED[model].name}')
     samples = arm_samples(150)
     run = run_live(timed(samples), {'model': model}, rate=2.0, domain_id=ros_domain)
     received = run.messages['joint_states']
@@ -156,8 +150,6 @@ def test_one_label_for_the_whole_arm(ros_domain, tmp_path):
 
 
 def test_the_shipped_label_model_says_what_the_arm_does(ros_domain):
-    if not SHIPPED['motion'].is_file():
-        pytest.skip(f'no shipped weights at {SHIPPED["motion"].name}')
     samples = arm_samples(150)
     run = run_live(
         timed(samples), {'model': 'motion'}, topics={'label': String}, rate=2.0,
