@@ -29,25 +29,8 @@ def influence(layer: Module, seq: np.ndarray, state: Any = None) -> np.ndarray:
     :param state: s_0; None for zero
     :returns: shape (T + 1,), element k for s_k, the last one 1
     """
-    flat, unflatten = ravel_pytree(layer.init_state() if state is None else state)
-
-    def advance(flat: jax.Array, x: jax.Array) -> jax.Array:
-        return ravel_pytree(layer.step(x, unflatten(flat))[1])[0]
-
-    def run(flat: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return advance(flat, x), jax.jacfwd(advance)(flat, x)
-
-    def further_back(product: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
-        product = product @ J
-        return product, jnp.linalg.norm(product) / jnp.sqrt(flat.size)
-
-    @jax.jit
-    def measure(flat: jax.Array, seq: jax.Array) -> jax.Array:
-        _, jacobians = jax.lax.scan(run, flat, seq)
-        eye = jnp.eye(flat.size, dtype=flat.dtype)
-        return jax.lax.scan(further_back, eye, jacobians, reverse=True)[1]
-
-    earlier = measure(flat, jnp.asarray(seq, flat.dtype))
+    state = layer.init_state() if state is None else state
+    earlier = _left_of_earlier_states(layer, state, jnp.asarray(seq, layer.dtype))
     return np.append(np.asarray(earlier, np.float64), 1.0)
 
 
@@ -94,6 +77,26 @@ def gradient_along(
     nudges = jax.tree.map(lambda s: jnp.zeros((len(seq), *s.shape), s.dtype), states)
     gradients = jax.jit(jax.grad(total))(nudges, seq)
     return {f'layers.{i}': _norms(gradient) for i, gradient in zip(recurrent, gradients)}
+
+
+# The layer is an argument, so that layers of one kind and size share a compilation.
+@jax.jit
+def _left_of_earlier_states(layer: Module, state: Any, seq: jax.Array) -> jax.Array:
+    flat, unflatten = ravel_pytree(state)
+
+    def advance(flat: jax.Array, x: jax.Array) -> jax.Array:
+        return ravel_pytree(layer.step(x, unflatten(flat))[1])[0]
+
+    def run(flat: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return advance(flat, x), jax.jacfwd(advance)(flat, x)
+
+    def further_back(product: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
+        product = product @ J
+        return product, jnp.linalg.norm(product) / jnp.sqrt(flat.size)
+
+    _, jacobians = jax.lax.scan(run, flat, seq)
+    eye = jnp.eye(flat.size, dtype=flat.dtype)
+    return jax.lax.scan(further_back, eye, jacobians, reverse=True)[1]
 
 
 def _is_recurrent(layer: Module) -> bool:
