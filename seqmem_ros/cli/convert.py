@@ -3,15 +3,11 @@
 import argparse
 from collections.abc import Mapping
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seqmem_ros.core.errors import SeqmemError
-
-# How far a converted network may be from the outputs that the other program gave.
-TOLERANCE = 1e-4
 
 _EPILOG = """\
 what the file does not say
@@ -65,8 +61,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('source', type=Path, help='file to read')
     parser.add_argument('out', type=Path, nargs='?', help='file to write; none: say what is there')
     parser.add_argument('--network', metavar='PLAN', help='order of the modules, see below')
-    for name, _, text in _MEANING_OPTIONS:
-        parser.add_argument(f'--{name.replace("_", "-")}', metavar='A,B,..', help=text)
+    for name, kind, text in _MEANING_OPTIONS:
+        parser.add_argument(
+            f'--{name.replace("_", "-")}',
+            metavar='A,B,..' if kind is not str else 'NAME',
+            help=text,
+        )
     parser.add_argument(
         '--description', type=Path, metavar='JSON', help='file with the options above, by name'
     )
@@ -75,8 +75,8 @@ def add_parser(subparsers: Any) -> None:
         '--check',
         type=Path,
         metavar='NPZ',
-        help="'inputs' (T, n_in) and 'outputs' (T, n_out) of the network in the other program, "
-        'without scaling: fails if the converted one differs',
+        help="'inputs' (T, n_in) and 'outputs' (T, n_out), or only the last one (n_out,), of the "
+        'network in the other program, without scaling: fails if the converted one differs',
     )
     parser.add_argument(
         '--like', type=Path, help='state dict whose names and biases to follow on the way back'
@@ -142,9 +142,12 @@ def _value(name: str, kind: type, value: Any) -> Any:
     if kind is tuple:
         return tuple(str(item).strip() for item in items if str(item).strip())
     try:
-        return tuple(float(item) for item in items)
-    except (TypeError, ValueError) as error:
-        raise SeqmemError(f'{name}: expected numbers between commas, got {value}') from error
+        numbers = tuple(float(item) for item in items)
+    except (TypeError, ValueError):
+        numbers = ()
+    if not numbers or not all(map(isfinite, numbers)):
+        raise SeqmemError(f'{name}: expected finite numbers between commas, got {value}')
+    return numbers
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -164,20 +167,22 @@ def _list(args: argparse.Namespace) -> int:
 def _convert(args: argparse.Namespace) -> int:
     from seqmem_ros.core.weights import load_model
     from seqmem_ros.core.weights import save_model
+    from seqmem_ros.offline.convert.compare import compare
     from seqmem_ros.offline.convert.describe import make_model
     from seqmem_ros.offline.convert.describe import Meaning
     from seqmem_ros.offline.convert.describe import reach_of
     from seqmem_ros.offline.convert.read import convert_source
     from seqmem_ros.offline.convert.read import read_source
 
-    _expect_own_suffix(args.out)
+    _check_out(args)
     source = read_source(args.source)
     converted = convert_source(source, args.network)
     card = {'converted_from': source.program, 'file': args.source.name, 'note': args.note}
     meaning = Meaning(**meaning_options(args), card=card)
     model = make_model(converted, meaning)
     if args.check is not None:
-        _check(converted, args.check)
+        largest, n_outputs = compare(converted, args.check)
+        print(f'check: largest difference {largest:.2g} over {n_outputs} outputs')
     save_model(args.out, model)
     spec = load_model(args.out).spec
     print(f'{args.out}: {model.kind}, {spec.task}')
@@ -218,38 +223,14 @@ def _names_of(card: Mapping[str, Any], n_layers: int) -> list[str | None]:
     return list(names) if len(names) == n_layers else []
 
 
-def _expect_own_suffix(out: Path) -> None:
-    if out.suffix != '.safetensors':
-        raise SeqmemError(f'expected a file to write that ends in .safetensors, got {out}')
-
-
-def _check(converted: Any, path: Path) -> None:
-    """Compare with what the other program computed."""
-    from seqmem_ros.offline.convert.describe import widths_of
-    from seqmem_ros.offline.convert.pieces import network_of
-
-    try:
-        with np.load(path) as arrays:
-            inputs, expected = arrays['inputs'], arrays['outputs']
-    except (OSError, KeyError, ValueError) as error:
+def _check_out(args: argparse.Namespace) -> None:
+    if args.out.suffix != '.safetensors':
         raise SeqmemError(
-            f"--check: expected an .npz file with 'inputs' and 'outputs', got {path}: {error}"
-        ) from error
-    _, network = network_of(converted.pieces, *widths_of(converted.pieces))
-    got = np.asarray(network.forward(np.asarray(inputs, np.float32)))
-    if converted.softmax:
-        scores = np.exp(got - got.max(-1, keepdims=True))
-        got = scores / scores.sum(-1, keepdims=True)
-    if got.shape != expected.shape:
-        raise SeqmemError(f'--check: expected outputs of shape {got.shape}, got {expected.shape}')
-    largest = float(np.abs(got - expected).max())
-    if not largest <= TOLERANCE:
-        raise SeqmemError(
-            f'--check: expected the outputs in {path} within {TOLERANCE:g}, but the converted '
-            f'network differs by up to {largest:.3g}: check --network, and that both are without '
-            f'dropout and scaling'
+            f'expected a file to write that ends in .safetensors, got {args.out}; only a model '
+            f'goes into other files, and {args.source} is none of this package'
         )
-    print(f'check: largest difference {largest:.2g} over {len(expected)} samples')
+    if args.out.resolve() == args.source.resolve():
+        raise SeqmemError(f'expected another file to write than {args.source}, which is read')
 
 
 def _layer_in_words(description: Mapping[str, Any]) -> str:

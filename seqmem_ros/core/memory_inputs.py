@@ -22,6 +22,7 @@ class _Tap:
 
     def __init__(self, network: Module) -> None:
         self._network = network
+        self.collapses_time = network.collapses_time
         self.seen: Any = None
 
     def init_state(self, *args: Any, **options: Any) -> Any:

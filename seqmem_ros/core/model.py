@@ -47,8 +47,17 @@ class SequenceModel:
         Make the empty memory of one stream.
 
         :returns: state for :meth:`step`
+        :raises SeqmemError: if the network needs samples yet to come, or a memory without end
         """
-        return self._streamed().init_state()
+        reason = self.network.why_not_streaming()
+        state = None if reason else self._streamed().init_state()
+        if any(leaf.size == 0 for leaf in jax.tree.leaves(state)):
+            reason = 'its attention has no window and would keep every sample since the start'
+        if reason:
+            raise SeqmemError(
+                f"the network cannot go on from sample to sample: {reason}; set memory to 'window'"
+            )
+        return state
 
     def step(self, raw: jax.Array, state: Any) -> tuple[jax.Array, Any]:
         """
@@ -68,9 +77,12 @@ class SequenceModel:
         Run over a whole sequence from the empty memory.
 
         :param raw: shape (T, N_RAW) or (T, J, N_RAW)
-        :returns: shape (T,), (T, J) or (T, L)
+        :returns: shape (T,), (T, J) or (T, L); T is 1 for a network that gives one output for
+            the whole sequence
         """
-        return self._outputs(self._streamed().forward(self._inputs(raw)))
+        network = self._streamed()
+        outputs = self._outputs(network.forward(self._inputs(raw)))
+        return outputs[None] if network.collapses_time else outputs
 
     def _streamed(self) -> nn.Module:
         if self.spec.readout == 'observer':

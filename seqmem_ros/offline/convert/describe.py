@@ -198,7 +198,7 @@ def _inputs(
     n_in = _n_in(meaning)
     mean = _values('input_mean', meaning.input_mean, n_in)
     scale = _values('input_scale', meaning.input_scale, n_in)
-    if (scale <= 0).any():
+    if not (scale > 0).all():
         raise SeqmemError(f'input_scale: expected numbers above 0, got {scale.min()}')
     order = _joint_major(meaning) if meaning.input_order == 'feature' else np.arange(n_in)
     # Column order[i] of what the node computes is input i of the network.

@@ -51,6 +51,7 @@ REQUIRED = {
     'recurrent_activation': ('sigmoid',),
     'merge_mode': ('concat',),
     'axis': (-1, [-1]),
+    'rms_scaling': (False,),
 }
 
 
@@ -156,7 +157,14 @@ def _check_settings(kind: str, settings: Mapping[str, Any]) -> None:
                 f'which has no counterpart here'
             )
     if kind == 'Bidirectional':
-        _check_settings(settings['layer']['class_name'], settings['layer']['config'])
+        inner = settings['layer']
+        # Else its backward half ends at the first sample, which no output here stands for.
+        if not inner['config'].get('return_sequences', True):
+            raise SeqmemError(
+                f"Bidirectional '{settings['name']}': expected return_sequences=True, found "
+                f'False, which has no counterpart here'
+            )
+        _check_settings(inner['class_name'], inner['config'])
 
 
 def _options(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def take(module: SourceModule, names: Sequence[str], optional: Sequence[str] = (
     :param names: tensors that must be there
     :param optional: tensors that may all be there, or none of them
     :returns: arrays for the names, then arrays or None for the optional ones
-    :raises SeqmemError: lists what was expected and what was found
+    :raises SeqmemError: lists what was expected and what was found; or if a value is not finite
     """
     found = set(module.tensors)
     with_optional = set(optional) <= found and bool(optional)
@@ -128,6 +128,12 @@ def take(module: SourceModule, names: Sequence[str], optional: Sequence[str] = (
             f'found {", ".join(sorted(found)) or "none"}'
         )
     arrays = [np.asarray(module.tensors[name], np.float32) for name in expected]
+    for name, array in zip(expected, arrays):
+        if not np.isfinite(array).all():
+            raise SeqmemError(
+                f"{module.kind} '{module.name}' {name}: expected finite numbers, found NaN or "
+                f'infinite ones; its training has diverged'
+            )
     return arrays if with_optional else arrays + [None] * len(optional)
 
 

@@ -8,8 +8,9 @@ and knows nothing of functions between them. The user does::
     embed,encoder.layers.0:n_heads=4:window=5,head
 
 Names are those of the file (``.`` for the module without a name), words are layers without weights
-(``relu``, ``tanh``, ``gelu``, ``sigmoid``, ``last``, ``mean``, ``positions``, and at the end
-``softmax``), options follow a colon, and ``-name`` leaves a module out.
+(``relu``, ``tanh``, ``gelu``, ``sigmoid``, ``mean``, ``positions``, and at the end ``softmax``),
+options follow a colon, and ``-name`` leaves a module out. That a network was trained on its last
+output alone is not said: here it gives an output after each sample, and the last is that one.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,6 @@ from seqmem_ros.offline.convert.pieces import SourceModule
 ACTIVATIONS = ('relu', 'tanh', 'gelu', 'sigmoid')
 SOFTMAX = 'softmax'
 WORDS = {
-    'last': ('LastStep', ()),
     'mean': ('MeanOverTime', ('window',)),
     'positions': ('AddPositions', ('max_len',)),
 }
@@ -113,10 +113,15 @@ def default_plan(modules: Mapping[str, SourceModule]) -> list[Step]:
     """
     recurrent = [m for m in modules.values() if m.kind.split()[-1] in MEMORY_KINDS]
     linear = [m for m in modules.values() if m.kind in ('Linear', 'Dense')]
-    if len(recurrent) > 1 or len(linear) > 1 or len(recurrent) + len(linear) < len(modules):
+    if (
+        not modules
+        or len(recurrent) > 1
+        or len(linear) > 1
+        or len(recurrent) + len(linear) < len(modules)
+    ):
         raise SeqmemError(
             f'network: expected one recurrent and at most one linear module, found '
-            f'{_listed(modules)}; say their order and what stands between them, such as '
+            f'{_listed(modules) or "none"}; say their order and what stands between them, such as '
             f'--network embed,relu,lstm,head'
         )
     return [Step(module.name or '.') for module in (*recurrent, *linear)]
@@ -139,6 +144,7 @@ def carry_out(
     :raises SeqmemError: if a name is unknown or unused, a kind or option not supported, or a
         module's tensors are not what they must be
     """
+    _check_names(plan, left_out, modules)
     unused = [n for n in modules if (n or '.') not in {step.name for step in plan} | set(left_out)]
     if unused:
         raise SeqmemError(
@@ -175,6 +181,21 @@ def width_after(piece: Piece) -> int | None:
         if name in description:
             return description[name]
     return None
+
+
+def _check_names(
+    plan: Sequence[Step], left_out: Sequence[str], modules: Mapping[str, SourceModule]
+) -> None:
+    unknown = [name for name in left_out if ('' if name == '.' else name) not in modules]
+    if unknown:
+        raise SeqmemError(
+            f'network: expected to leave out modules of the file ({_listed(modules)}), got '
+            f'{", ".join(unknown)}'
+        )
+    used = [step.name for step in plan if ('' if step.name == '.' else step.name) in modules]
+    twice = sorted({name for name in used if used.count(name) > 1})
+    if twice:
+        raise SeqmemError(f'network: expected each module once, got {", ".join(twice)} again')
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -71,18 +71,22 @@ def modules_of(state_dict: Tensors) -> dict[str, SourceModule]:
     blocks = {
         m['module'] for m in (re.match(r'(?P<module>.*?)self_attn\.', n) for n in state_dict) if m
     }
+    attentions = {n.removesuffix('in_proj_weight') for n in state_dict if 'in_proj_weight' in n}
     groups: dict[str, dict[str, np.ndarray]] = {}
     for name, array in state_dict.items():
-        module, rest = _split(name, blocks)
+        module, rest = _split(name, blocks, attentions)
         groups.setdefault(module, {})[rest] = array
     return {name.rstrip('.'): _module(name.rstrip('.'), own) for name, own in groups.items()}
 
 
-def _split(name: str, blocks: set[str]) -> tuple[str, str]:
+def _split(name: str, blocks: set[str], attentions: set[str]) -> tuple[str, str]:
     block = BLOCK_NAME.match(name)
     if block and block['module'] in blocks:
         return block['module'], block['rest']
-    for pattern in (RECURRENT_NAME, ATTENTION_NAME, PLAIN_NAME):
+    attention = ATTENTION_NAME.match(name)
+    if attention and attention['module'] in attentions:
+        return attention['module'], attention['rest']
+    for pattern in (RECURRENT_NAME, PLAIN_NAME):
         match = pattern.match(name)
         if match:
             return match['module'], match['rest']
