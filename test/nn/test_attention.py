@@ -13,7 +13,9 @@ from seqmem_ros.nn import WindowCache
 SHAPES = [(5, 4, 2, None), (7, 6, 3, 2), (1, 4, 1, 3), (6, 8, 2, None)]  # T, d_model, heads, batch
 DRAWS = 17  # for each of the 6 variants: 102 random configurations
 
-forward = jax.jit(lambda module, seq: module.forward(seq))  # compiled once for each shape
+# Here compiling takes longer than running.
+FAST = {'xla_backend_optimization_level': 0, 'xla_llvm_disable_expensive_passes': True}
+forward = jax.jit(lambda module, seq: module.forward(seq), compiler_options=FAST)
 
 
 def softmax(scores):

@@ -1,5 +1,7 @@
 """RNN, GRU and LSTM against PyTorch: values and gradients of 100 random configurations each."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,8 +33,11 @@ VARIANTS = [  # cell, options, PyTorch's, with biases, number of draws
 OURS = {'rnn': RNN, 'gru': GRU, 'lstm': LSTM}
 THEIRS = {'rnn': torch.nn.RNN, 'gru': torch.nn.GRU, 'lstm': torch.nn.LSTM}
 
+# Here compiling takes longer than running.
+FAST = {'xla_backend_optimization_level': 0, 'xla_llvm_disable_expensive_passes': True}
 
-@jax.jit
+
+@functools.partial(jax.jit, compiler_options=FAST)
 def value_and_gradients(layer, seq, state, weights):
     def loss(layer, seq):
         outputs, last = layer.unroll(seq, state)

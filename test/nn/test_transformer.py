@@ -10,7 +10,9 @@ from seqmem_ros.nn import TransformerBlock
 
 SHAPES = [(5, 4, 2, None), (3, 6, 3, 2), (7, 4, 1, None)]  # T, d_model, heads, batch
 
-forward = jax.jit(lambda module, seq: module.forward(seq))  # compiled once for each shape
+# Here compiling takes longer than running.
+FAST = {'xla_backend_optimization_level': 0, 'xla_llvm_disable_expensive_passes': True}
+forward = jax.jit(lambda module, seq: module.forward(seq), compiler_options=FAST)
 
 
 def arrays(module):

@@ -1,5 +1,7 @@
 """Attention, transformer blocks and the layers around them against PyTorch."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +18,11 @@ torch = pytest.importorskip('torch', reason='PyTorch, the reference here, is not
 SHAPES = [(5, 4, 2, None), (3, 6, 3, 2), (1, 4, 1, 3), (6, 8, 4, 2)]  # T, d_model, heads, batch
 DRAWS = 50  # for each of the 2 variants: 100 random configurations
 
+# Here compiling takes longer than running.
+FAST = {'xla_backend_optimization_level': 0, 'xla_llvm_disable_expensive_passes': True}
 
-@jax.jit
+
+@functools.partial(jax.jit, compiler_options=FAST)
 def value_and_gradients(layer, seq, weights):
     def loss(layer, seq):
         y = layer.forward(seq)
