@@ -244,6 +244,20 @@ def test_settings_without_counterpart_are_refused(tmp_path, settings, text):
         convert(path, 3, 4)
 
 
+def test_backward_half_that_ends_at_the_first_sample_is_refused(tmp_path):
+    inner = layer('GRU', 'g', activation='tanh', reset_after=True, return_sequences=False)
+    configs = [layer('Bidirectional', 'both', merge_mode='concat', layer=inner)]
+    path = write_keras(tmp_path / 'a.keras', configs, {})
+    with pytest.raises(SeqmemError, match="'both': expected return_sequences=True, found False"):
+        convert(path, 3, 4)
+
+
+def test_model_without_weights_is_refused(tmp_path):
+    path = write_keras(tmp_path / 'a.keras', [layer('InputLayer', 'in')], {})
+    with pytest.raises(SeqmemError, match='expected one recurrent .* linear module, found none'):
+        convert(path, 3, 4)
+
+
 def test_layers_without_counterpart_are_refused(tmp_path):
     path = write_keras(tmp_path / 'a.keras', [layer('GlobalMaxPooling1D', 'pool')], {})
     with pytest.raises(SeqmemError, match="GlobalMaxPooling1D 'pool': expected layers out of"):

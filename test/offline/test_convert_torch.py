@@ -150,6 +150,16 @@ def test_network_with_functions_between_its_modules():
     assert converted.origins == ['embed', 'memory', None, 'head']
 
 
+def test_linear_module_named_like_a_part_of_attention():
+    p = recurrent_state_dict('GRU', prefix='memory.') | linear_state_dict('out_proj', 2, 4)
+    modules = modules_of(p)
+    assert {name: m.kind for name, m in modules.items()} == {'memory': 'GRU', 'out_proj': 'Linear'}
+    xs = np.random.default_rng(1).normal(size=(6, 3))
+    own = {name.removeprefix('memory.'): v for name, v in p.items()}
+    expected = torch_forward('GRU', own, xs, 4) @ p['out_proj.weight'].T + p['out_proj.bias']
+    np.testing.assert_allclose(convert(p, 3, 2)[0].forward(xs), expected, atol=5e-6)
+
+
 def attention_state_dict(d=8, prefix='', seed=4):
     rng = np.random.default_rng(seed)
     shapes = {
