@@ -254,7 +254,7 @@ def test_backward_half_that_ends_at_the_first_sample_is_refused(tmp_path):
 
 def test_model_without_weights_is_refused(tmp_path):
     path = write_keras(tmp_path / 'a.keras', [layer('InputLayer', 'in')], {})
-    with pytest.raises(SeqmemError, match='expected one recurrent .* linear module, found none'):
+    with pytest.raises(SeqmemError, match=r'expected one recurrent .* linear module, found none'):
         convert(path, 3, 4)
 
 
