@@ -75,8 +75,8 @@ class LowPass(Filter):
         gain = -np.expm1(-2 * np.pi * self.cutoff_hz * windows.elapsed_s()[:, 0])
         # The second sample gives the first difference: there is nothing before it to keep.
         gain = np.where(windows.count <= 2, 1.0, gain)
-        old = state['velocity']
-        velocity = np.where(advance, old + gain * (new - old), old)
+        old = np.where(windows.count <= 2, 0.0, state['velocity'])
+        velocity = np.where(advance, old + gain * (new - old), state['velocity'])
         return velocity, {'velocity': velocity}
 
 

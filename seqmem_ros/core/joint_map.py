@@ -1,5 +1,6 @@
 """Joints are matched by name; this is where a name gets its row."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,9 @@ from seqmem_ros.core.dropped import Dropped
 MAX_REMEMBERED_LISTS = 64
 # No robot has more joints; a publisher that makes up names must not fill the memory.
 MOST_JOINTS = 4096
+
+# A sentence for people does not grow with the message.
+MOST_LISTED = 16
 
 
 class JointMap:
@@ -49,9 +53,9 @@ class JointMap:
 
     def _look_up(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         if len(set(names)) < len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
             raise Dropped(
-                'drop_duplicate_names', f'expected each joint once, got twice: {", ".join(twice)}'
+                'drop_duplicate_names', f'expected each joint once, got twice: {_listed(twice)}'
             )
         if self._required:
             return self._rows_of_the_model(names)
@@ -85,4 +89,6 @@ class JointMap:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ', '.join(names) if names else 'none'
+    shown = ', '.join(names[:MOST_LISTED]) or 'none'
+    more = len(names) - MOST_LISTED
+    return f'{shown} and {more} more' if more > 0 else shown

@@ -100,7 +100,7 @@ class Stream:
         self._map = JointMap(self.estimator.joints, self.options.joints)
         capacity = _capacity_for(len(self._map), self.estimator)
         self._windows = JointWindows(capacity, self.estimator.window)
-        self._time = TimeRules(self.options)
+        self._time = TimeRules(self.options, capacity)
         self._gates = ValueGates(self.options, capacity)
         self._state = self.estimator.init_state(capacity)
 
@@ -118,19 +118,21 @@ class Stream:
         columns, rows = self._map.rows(names)
         if len(self._map) > self._windows.capacity:
             self._grow()
-        advance = self._admit_time(stamp_ns, receive_ns, rows)
+        newer = self._admit_time(stamp_ns, receive_ns, rows)
+        columns, rows = columns[newer], rows[newer]
         position = self._unwrapped(names, columns, rows, sample.position[columns])
-        advance &= self._admit_values(sample, names, columns, rows, stamp_ns, position)
-        if not advance.any() or (self.estimator.joints and not advance.all()):
+        good = self._admit_values(sample, names, columns, rows, stamp_ns, position)
+        if not good.any() or (self.estimator.joints and not good.all()):
             raise Dropped('drop_all_rejected', self.last_event)
-        columns, rows = columns[advance], rows[advance]
-        outputs = self._step(sample, columns, rows, stamp_ns, position[advance])
+        columns, rows = columns[good], rows[good]
+        outputs = self._step(sample, columns, rows, stamp_ns, position[good])
         return self._estimate(sample, names, columns, rows, outputs)
 
     def _grow(self) -> None:
         more = _capacity_for(len(self._map), self.estimator) - self._windows.capacity
         self._windows.grow(self._windows.capacity + more)
         self._gates.grow(self._windows.capacity)
+        self._time.grow(self._windows.capacity)
         # What the new rows hold does not matter: a row starts from zero memory at its first
         # sample (see Estimator).
         self._state = jax.tree.map(
@@ -140,9 +142,9 @@ class Stream:
     def _admit_time(self, stamp_ns: int, receive_ns: int | None, rows: np.ndarray) -> np.ndarray:
         seen = self._windows.count[rows] > 0
         last_ns = self._windows.stamp_ns[rows, -1]
-        newer, gap = self._time.admit(stamp_ns, receive_ns, last_ns, seen)
+        newer, gap = self._time.admit(stamp_ns, receive_ns, rows, last_ns, seen)
         if gap.any():
-            self._windows.restart(rows[gap])
+            self._restart(rows[gap])
             longest_s = (stamp_ns - last_ns[gap].min()) / NANOSECONDS_PER_SECOND
             self._note_reset(
                 'gap', f'a gap of {longest_s:.3f} s, above max_gap_s {self.options.max_gap_s}'
@@ -183,9 +185,14 @@ class Stream:
             self.counts['value_jump'] += int(np.sum(finite & ~near))
             self.last_event = _rejection(names, columns, finite, near)
         exhausted = self._gates.exhausted(rows, good)
+        # A joint that never had a finite value has nothing to forget.
+        exhausted &= self._windows.count[rows] > 0
         if exhausted.any():
-            self._windows.restart(rows[exhausted])
-            self._note_reset('joint', f'{self.options.max_rejected} values rejected in a row')
+            self._restart(rows[exhausted])
+            whose = ', '.join(names[column] for column in columns[exhausted])
+            self._note_reset(
+                'joint', f'{self.options.max_rejected} values in a row were rejected: {whose}'
+            )
         return good
 
     def _step(
@@ -221,7 +228,7 @@ class Stream:
         good = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
         full = self._windows.count[rows] >= self._windows.window
         if not good.all():
-            self._windows.restart(rows[~good] if per_joint else rows)
+            self._restart(rows[~good] if per_joint else rows)
             self._note_reset('non_finite_output', 'the model gave a value that is not finite')
         if not good.any():
             raise Dropped('drop_non_finite_output', self.last_event)
@@ -236,6 +243,10 @@ class Stream:
             values=values[ready] if per_joint else values,
             labels=self.estimator.labels,
         )
+
+    def _restart(self, rows: np.ndarray) -> None:
+        # A network over the whole arm has one memory for all joints.
+        self._windows.restart(slice(None) if self.estimator.joints else rows)
 
     def _note_reset(self, cause: str, sentence: str) -> None:
         self.counts[f'reset_{cause}'] += 1

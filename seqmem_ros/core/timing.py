@@ -12,6 +12,9 @@ from seqmem_ros.core.dropped import Dropped
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.options import StreamOptions
 
+# Longer than any two stamps of a message can lie apart (int32 seconds), short enough for int64.
+LONGEST_S = 5e9
+
 
 class TimeStartedAgain(Exception):
     """The stamps belong to an earlier time than the memory: all of it is to be forgotten."""
@@ -19,28 +22,45 @@ class TimeStartedAgain(Exception):
 
 class TimeRules:
     """
-    Sorts samples by their stamps.
+    Sorts samples by their stamps, joint by joint: publishers on one topic have their own times.
 
     :param options: uses ``max_gap_s``, ``clock_jump_tolerance_s`` and ``max_rejected``
+    :param capacity: number of rows
     """
 
-    def __init__(self, options: StreamOptions) -> None:
-        self._max_gap_ns = round(options.max_gap_s * NANOSECONDS_PER_SECOND)
-        self._tolerance_ns = round(options.clock_jump_tolerance_s * NANOSECONDS_PER_SECOND)
+    def __init__(self, options: StreamOptions, capacity: int) -> None:
+        self._max_gap_ns = _nanoseconds(options.max_gap_s)
+        self._tolerance_ns = _nanoseconds(options.clock_jump_tolerance_s)
         self._max_late = options.max_rejected
-        self._late_in_a_row = 0
-        self._late_stamp_ns = 0
+        self._late_in_a_row = np.zeros(capacity, dtype=np.int64)
+        self._late_stamp_ns = np.zeros(capacity, dtype=np.int64)
         self._last_receive_ns: int | None = None
 
+    def grow(self, capacity: int) -> None:
+        """
+        Make room for more joints.
+
+        :param capacity: new number of rows
+        """
+        extra = (0, capacity - len(self._late_in_a_row))
+        self._late_in_a_row = np.pad(self._late_in_a_row, extra)
+        self._late_stamp_ns = np.pad(self._late_stamp_ns, extra)
+
     def admit(
-        self, stamp_ns: int, receive_ns: int | None, last_ns: np.ndarray, seen: np.ndarray
+        self,
+        stamp_ns: int,
+        receive_ns: int | None,
+        rows: np.ndarray,
+        last_ns: np.ndarray,
+        seen: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """
         Decide which joints of a message advance.
 
         :param stamp_ns: stamp of the message in ns
         :param receive_ns: time of its receipt in ns, None if unknown
-        :param last_ns: last stamp of each joint of the message in ns, shape (n,)
+        :param rows: rows of the message's joints, shape (n,)
+        :param last_ns: last stamp of each of them in ns, shape (n,)
         :param seen: joints that have a last stamp, bool, shape (n,)
         :returns: joints that advance, and joints whose last sample is too old to go on from,
             both bool, shape (n,)
@@ -49,15 +69,18 @@ class TimeRules:
         """
         clock_back = self._clock_went_back(receive_ns)
         newer = ~seen | (stamp_ns > last_ns)
+        far_back = seen & (last_ns - stamp_ns > self._tolerance_ns)
+        believed = self._believed_late(rows, far_back, stamp_ns)
+        # A joint without a last stamp, new or never finite, says nothing about time.
+        all_back = far_back.any() and not newer[seen].any()
+        if (clock_back and all_back) or believed.any():
+            back_s = (last_ns[far_back].max() - stamp_ns) / NANOSECONDS_PER_SECOND
+            raise TimeStartedAgain(f'stamps went back by {back_s:.3f} s')
         if newer.any():
-            self._late_in_a_row = 0
             return newer, seen & (stamp_ns - last_ns > self._max_gap_ns)
-        newest_ns = int(last_ns.max())
-        if stamp_ns == newest_ns:
+        back_ns = int(last_ns.max()) - stamp_ns
+        if back_ns == 0:
             raise Dropped('drop_duplicate_stamp', f'stamp {stamp_ns} ns came a second time')
-        back_ns = newest_ns - stamp_ns
-        if back_ns > self._tolerance_ns and (clock_back or self._believes_late(stamp_ns)):
-            raise TimeStartedAgain(f'stamps went back by {back_ns / NANOSECONDS_PER_SECOND:.3f} s')
         raise Dropped(
             'drop_late', f'late by {back_ns / NANOSECONDS_PER_SECOND:.6f} s against the last stamp'
         )
@@ -68,9 +91,14 @@ class TimeRules:
             return receive_ns is None
         return receive_ns < last_ns
 
-    def _believes_late(self, stamp_ns: int) -> bool:
+    def _believed_late(self, rows: np.ndarray, far_back: np.ndarray, stamp_ns: int) -> np.ndarray:
         """One straggler is late; a run of them in order is a source that started over."""
-        in_order = stamp_ns > self._late_stamp_ns
-        self._late_in_a_row = self._late_in_a_row + 1 if in_order else 1
-        self._late_stamp_ns = stamp_ns
-        return self._late_in_a_row > self._max_late
+        in_order = stamp_ns > self._late_stamp_ns[rows]
+        in_a_row = np.where(in_order, self._late_in_a_row[rows] + 1, 1)
+        self._late_in_a_row[rows] = in_a_row = np.where(far_back, in_a_row, 0)
+        self._late_stamp_ns[rows] = stamp_ns
+        return in_a_row > self._max_late
+
+
+def _nanoseconds(duration_s: float) -> int:
+    return round(min(duration_s, LONGEST_S) * NANOSECONDS_PER_SECOND)

@@ -75,11 +75,11 @@ class JointWindows:
                 array[fresh] = array[fresh, -1:]
         self.count[rows] += 1
 
-    def restart(self, rows: np.ndarray) -> None:
+    def restart(self, rows: np.ndarray | slice) -> None:
         """
         Forget some rows; their next sample is a first one.
 
-        :param rows: indices or a mask of the rows
+        :param rows: indices, a mask or a slice of the rows
         """
         self.count[rows] = 0
 

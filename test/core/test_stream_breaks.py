@@ -1,5 +1,7 @@
 """Breaks in a stream: after each one a joint is as new, and nothing else has changed."""
 
+from collections import Counter
+
 import jax
 import numpy as np
 import pytest
@@ -19,8 +21,12 @@ NAMES = ('shoulder', 'elbow', 'wrist')
 FILTERS = {
     'difference': Difference, 'lowpass': LowPass, 'savgol': SavitzkyGolay, 'kalman': Kalman,
 }  # fmt: skip
-NETWORKS = ('gru', 'lstm', 'attention', 'label', 'direct')
+NETWORKS = ('gru', 'attention', 'label')
 WHOLE_ARM = ('named', 'arm_label')
+
+
+# An estimator holds no memory, so that all tests may share one, and its compiled programs.
+ESTIMATORS = {name: make() for name, make in FILTERS.items()}
 
 
 @pytest.fixture
@@ -28,11 +34,11 @@ def make_estimator(make_model):
     """Give a function from a name to an estimator."""
 
     def make(name):
-        if name in FILTERS:
-            return FILTERS[name]()
-        if name == 'window':
-            return NetworkEstimator(make_model('gru'), memory='window')
-        return NetworkEstimator(make_model(name))
+        if name not in ESTIMATORS:
+            model = make_model('gru' if name == 'window' else name)
+            memory = 'window' if name == 'window' else 'persistent'
+            ESTIMATORS[name] = NetworkEstimator(model, memory=memory)
+        return ESTIMATORS[name]
 
     return make
 
@@ -73,8 +79,11 @@ def test_a_row_that_starts_takes_nothing_from_a_memory_whatever_it_holds(name, m
     windows, advance = JointWindows(3), np.ones(3, dtype=bool)
 
     def poisoned(value):
-        state = estimator.init_state(3)
-        return jax.tree.map(lambda leaf: np.full_like(leaf, value), state)
+        def fill(leaf):
+            whole = np.issubdtype(leaf.dtype, np.integer)
+            return np.full_like(leaf, 3 if whole else value)
+
+        return jax.tree.map(fill, estimator.init_state(3))
 
     outcomes = []
     for state in (estimator.init_state(3), poisoned(np.nan), poisoned(1e30), poisoned(-7)):
@@ -168,7 +177,7 @@ class BreaksAt:
         if self._calls == self._at:
             outputs = outputs.copy()
             outputs[-1] = np.nan
-            state = jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), state)
+            state = jax.tree.map(lambda leaf: leaf * np.nan, state)
         return outputs, state
 
 
@@ -253,9 +262,9 @@ def test_a_joint_that_is_never_finite_has_nothing_to_forget(
         position = quantised_motion(STEP_S * i)
         position[1] = np.nan
         stream.push(make_sample(STEP_S * i, position))
-    assert stream.counts == {
-        'received': 50, 'filling': 4, 'estimated': 46, 'value_non_finite': 50
-    }  # fmt: skip
+    assert stream.counts == Counter(
+        {'received': 50, 'filling': 4, 'estimated': 46, 'value_non_finite': 50}
+    )
     assert stream.last_event == (
         'expected finite values, got NaN, infinite or absurd ones for elbow'
     )
@@ -275,7 +284,7 @@ def test_values_of_late_joints_are_not_judged(late_value, make_sample):
         out = shared.push(hand)
         if out is not None:
             assert out.names == ('c',)
-    assert not [key for key in shared.counts if key.startswith(('value', 'reset', 'drop'))]
+    assert shared.counts == Counter(received=80, estimated=72, filling=8)
 
 
 @pytest.mark.parametrize('offset_ms', [0, 2])
@@ -320,7 +329,7 @@ def test_a_message_that_is_refused_leaves_no_trace(key, name, make_estimator, ar
     for i in range(960, 1020):
         if i == 1000:
             refused = refused_samples(make_sample)[key]
-            if name == 'named' and len(refused.position) == len(refused.names):
+            if name == 'named':
                 refused = JointSample(
                     refused.stamp_ns, refused.names, refused.position, effort=refused.position
                 )
@@ -392,10 +401,10 @@ def test_only_the_joints_asked_for_are_estimated(make_sample, quantised_motion):
     np.testing.assert_array_equal(got.position, sample.position[1:])
 
 
-def wild_sample(rng, now_ns):
+def wild_sample(rng, now_ns, most_names):
     """Draw a message of any content that the type allows."""
     n = int(rng.choice([0, 1, 2, 3, 7, 12]))
-    names = [f'j{k}' for k in rng.integers(0, rng.choice([3, 14, 300]), n)]
+    names = [f'j{k}' for k in rng.integers(0, rng.choice([3, most_names]), n)]
     if rng.random() < 0.8:
         names = list(dict.fromkeys(names))
     fields = []
@@ -416,7 +425,7 @@ def wild_sample(rng, now_ns):
 
 
 @pytest.mark.filterwarnings('error')
-@pytest.mark.parametrize('name', [*FILTERS, 'gru', 'label', 'direct'])
+@pytest.mark.parametrize('name', [*FILTERS, 'gru', 'label'])
 def test_whatever_comes_is_counted_once_and_nothing_but_finite_values_leave(name, make_estimator):
     rng = np.random.default_rng(7)
     options = StreamOptions(
@@ -426,10 +435,11 @@ def test_whatever_comes_is_counted_once_and_nothing_but_finite_values_leave(name
     )  # fmt: skip
     stream = Stream(make_estimator(name), options)
     now_ns = 10**18
-    n = 1500 if name in FILTERS else 500
+    # Every doubling of the rows compiles a network anew.
+    n, most_names = (1500, 300) if name in FILTERS else (400, 14)
     for i in range(n):
         now_ns += int(rng.integers(0, 2 * 10**7))
-        sample = wild_sample(rng, now_ns)
+        sample = wild_sample(rng, now_ns, most_names)
         receive_ns = None if rng.random() < 0.3 else now_ns - int(rng.choice([0, 10**10]))
         before = stream.counts.copy()
         estimate = stream.push(sample, receive_ns)
@@ -452,4 +462,4 @@ def test_whatever_comes_is_counted_once_and_nothing_but_finite_values_leave(name
         'drop_late', 'drop_all_rejected', 'value_non_finite', 'value_jump', 'reset_joint',
         'reset_time_backwards', 'estimated', 'filling',
     }  # fmt: skip
-    assert expected <= set(stream.counts)
+    assert not [key for key in expected if stream.counts[key] == 0]
