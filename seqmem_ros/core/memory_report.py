@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 
 from seqmem_ros.core.errors import SeqmemError
@@ -42,7 +43,7 @@ class LayerMemory:
     :ivar linear: modes of the linearised cell
     :ivar influence: see :func:`~seqmem_ros.core.memory_influence.influence`, shape (T + 1,)
     :ivar gradient: see :func:`~seqmem_ros.core.memory_influence.gradient_along`, shape (T,); None
-        where the network cannot stream
+        where the network carries no state of fixed size from sample to sample
     """
 
     path: str
@@ -110,7 +111,7 @@ def report_memory(
     inputs = network_inputs(model, raw)
     found = list(recurrent_layers(network, inputs))
     gradients = {}
-    if found and network.why_not_streaming() is None:
+    if found and _carries_state(network, inputs.shape[-1]):
         gradients = gradient_along(network, inputs, n_last)
     return MemoryReport(
         rate_hz,
@@ -123,6 +124,13 @@ def report_memory(
         filter_memories(rate_hz) if model.spec.task == 'velocity' else [],
         training,
     )
+
+
+def _carries_state(network: Module, n_in: int) -> bool:
+    if network.why_not_streaming() is not None:
+        return False
+    # An attention without a window begins with a memory of no samples, and it grows.
+    return all(leaf.size for leaf in jax.tree.leaves(network.init_state(n_in=n_in)))
 
 
 def _layer_memory(

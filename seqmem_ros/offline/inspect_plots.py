@@ -149,7 +149,12 @@ def _draw_norms(axes: Axes, report: MemoryReport, sequence: InspectSequence) -> 
             label = f'{trace.path or "the layer"} ({trace.kind})'
             axes.plot(time_s, trace.norms, label=label, **_stroke(index))
             axes.set_xlim(0, len(trace.norms) / sequence.rate_hz)
-    axes.set_title('size of the outputs of each layer with memory', fontsize=9)
+    blocks = any(each.kind == 'TransformerBlock' for each in report.traces)
+    axes.set_title(
+        'size of the outputs of each layer with memory'
+        + ('; of a block, of what its attention adds' if blocks else ''),
+        fontsize=9,
+    )
     axes.set_xlabel('time / s')
     axes.set_ylabel(r'$\|h_t\|$')
     _finish(axes, len(report.traces) > 1)

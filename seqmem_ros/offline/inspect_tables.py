@@ -119,8 +119,11 @@ def _modes(layer: LayerMemory, report: MemoryReport) -> str:
         period = _both(mode.period_samples, report.rate_hz, 'none')
         rows.append((_complex(mode), f'{mode.radius:.4f}', *horizon, *period))
     rest = shown[MOST_MODES:]
-    more = f'\n{len(rest)} more, of horizons down to {rest[-1].horizon_samples:.2g} samples'
-    return f'{head}\n{_aligned(rows, left=0)}' + (more if rest else '')
+    lines = [head, _aligned(rows, left=0)]
+    if rest:
+        shortest = rest[-1].horizon_samples
+        lines.append(f'{len(rest)} more, of horizons down to {shortest:.2g} samples')
+    return '\n'.join(lines)
 
 
 def _units(layer: LayerMemory, report: MemoryReport) -> str:
