@@ -1,4 +1,4 @@
-"""What the tests of core share: samples, small models, double precision."""
+"""What the tests of core share: samples and small models."""
 
 import jax
 import numpy as np
@@ -13,21 +13,6 @@ from seqmem_ros.core.spec import ModelSpec
 
 NAMES = ('shoulder', 'elbow', 'wrist')
 START_NS = 1_700_000_000_000_000_000
-
-
-def _enable_x64():
-    if hasattr(jax, 'enable_x64'):
-        return jax.enable_x64(True)
-    from jax.experimental import enable_x64
-
-    return enable_x64()
-
-
-@pytest.fixture
-def x64():
-    """Compute in float64 during one test."""
-    with _enable_x64():
-        yield
 
 
 @pytest.fixture

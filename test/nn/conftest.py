@@ -1,24 +1,9 @@
-"""What the tests of the layers share: double precision, and weights that are nowhere zero."""
+"""What the tests of the layers share: weights that are nowhere zero."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-
-def _enable_x64():
-    if hasattr(jax, 'enable_x64'):
-        return jax.enable_x64(True)
-    from jax.experimental import enable_x64
-
-    return enable_x64()
-
-
-@pytest.fixture
-def x64():
-    """Compute in float64 during one test."""
-    with _enable_x64():
-        yield
 
 
 @pytest.fixture
