@@ -154,6 +154,8 @@ class SeqmemNode(LifecycleNode):
                 f'parameter window: expected {estimator.window} for {estimator.name} '
                 f'({estimator.source}), got {values["window"]}; set it to {estimator.window}'
             )
+        if not self.context.ok():
+            raise SeqmemError('told to stop while loading')
         self._stream = Stream(estimator, options)
         joints = options.joints or estimator.joints
         self._stream.warm_up(**({'n_joints': len(joints)} if joints else {}))

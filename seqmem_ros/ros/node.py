@@ -31,53 +31,57 @@ def main(args: Sequence[str] | None = None) -> int:
     :returns: exit code
     """
     arguments = list(sys.argv if args is None else args)
-    _interrupt_on_first_signal()
+    told = _note_signals()
     for name, value in THREAD_LIMITS.items():
         os.environ.setdefault(name, value)
     try:
-        return _run(arguments)
-    except KeyboardInterrupt:
-        return 0
-    except ImportError as error:
-        if not is_dependency(error):
-            raise
-        return _complain(missing_dependency(error, sys.executable))
+        return _run(arguments, told)
+    except Exception as error:
+        # Told to stop in the middle of it, nothing works any more and nothing is wrong.
+        if told:
+            return 0
+        if isinstance(error, SeqmemError):
+            return _complain(error)
+        if is_dependency(error):
+            return _complain(missing_dependency(error, sys.executable))
+        raise
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], told: list[int]) -> int:
     import rclpy
     from rclpy.exceptions import ParameterException
     from rclpy.utilities import remove_ros_args
 
     from seqmem_ros.ros.lifecycle import SeqmemNode
 
+    if told:
+        return 0
     try:
         _refuse_other_arguments(remove_ros_args(arguments)[1:])
         rclpy.init(args=arguments)
         node = SeqmemNode()
-    except SeqmemError as error:
-        return _complain(error)
     except (RuntimeError, ParameterException) as error:
         # What rcl refuses comes as these, with the places in its sources.
         reason = re.sub(r', at \S+:\d+', '', str(error))
-        return _complain(f'expected valid ROS arguments, got: {reason}')
+        raise SeqmemError(f'expected valid ROS arguments, got: {reason}') from error
     else:
-        return _start_and_spin(node)
+        return _start_and_spin(node, told)
     finally:
         rclpy.try_shutdown()
 
 
-def _start_and_spin(node: Any) -> int:
+def _start_and_spin(node: Any, told: list[int]) -> int:
     import rclpy
     from rclpy.executors import ExternalShutdownException
     from rclpy.executors import SingleThreadedExecutor
 
     try:
-        if node.autostart and not node.start():
-            return 1
+        # A signal before rclpy listened has not ended the context.
+        if node.autostart and not told and not node.start():
+            return 0 if told else 1
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        while rclpy.ok():
+        while rclpy.ok() and not told:
             executor.spin_once()
     except ExternalShutdownException:
         pass
@@ -100,18 +104,12 @@ def _complain(sentence: object) -> int:
     return 1
 
 
-def _interrupt_on_first_signal() -> None:
-    """Let the first SIGINT or SIGTERM interrupt, and no later one disturb the way out."""
-    told = False
-
-    def interrupt(number: int, frame: Any) -> None:
-        nonlocal told
-        if not told:
-            told = True
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
+def _note_signals() -> list[int]:
+    """Collect signals: an interrupt in the midst of an import can crash what is imported."""
+    told: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: told.append(number))
+    return told
 
 
 if __name__ == '__main__':
