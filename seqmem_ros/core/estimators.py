@@ -50,8 +50,9 @@ def load_estimator(
     path = Path(weights) if weights else SHIPPED['gru' if model == 'auto' else model]
     loaded = load_model(path)
     if weights and model != 'auto' and loaded.kind != model:
+        choices = f"'{loaded.kind}' or 'auto'" if loaded.kind in SHIPPED else "'auto'"
         raise SeqmemError(
             f"model '{model}' does not fit {path}, which holds '{loaded.kind}': set model to "
-            f"'{loaded.kind}' or 'auto', or give other weights"
+            f'{choices}, or give other weights'
         )
     return NetworkEstimator(loaded, source=path, memory=memory)

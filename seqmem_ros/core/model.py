@@ -123,7 +123,7 @@ def build_network(network: Mapping[str, Any], key: jax.Array) -> nn.Module:
     """
     arguments = dict(network)
     builder = arguments.pop('builder', None)
-    if builder not in BUILDERS:
+    if not isinstance(builder, str) or builder not in BUILDERS:
         raise SeqmemError(
             f"network: expected a builder out of {', '.join(BUILDERS)}, got '{builder}'"
         )
@@ -133,7 +133,8 @@ def build_network(network: Mapping[str, Any], key: jax.Array) -> nn.Module:
             raise SeqmemError(f'network: expected {name} from 0 to {most}, got {value}')
     try:
         return BUILDERS[builder](key=key, **arguments)
-    except (TypeError, ValueError) as error:
+    # Whatever a file may ask of a constructor, it is the file that is at fault.
+    except Exception as error:
         raise SeqmemError(f'network: {builder} does not take {arguments}: {error}') from error
 
 
@@ -146,4 +147,6 @@ def kind_of(network: Mapping[str, Any]) -> str:
     """
     if network['builder'] == 'layer_stack':
         return kind_of_stack(network['layers'])
-    return 'attention' if network['builder'] == 'causal_transformer' else network['cell']
+    if network['builder'] == 'causal_transformer':
+        return 'attention'
+    return network.get('cell', 'lstm')  # as recurrent_net has it

@@ -13,6 +13,7 @@ from seqmem_ros.core.observer import N_STEERING
 TASKS = ('velocity', 'label')
 READOUTS = ('observer', 'direct')
 WINDOW = 5
+LARGEST_NUMBER = 1e30
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class ModelSpec:
     card: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         _expect_one_of('task', self.task, TASKS)
         _expect_one_of('readout', self.readout, READOUTS)
         for name in self.features:
@@ -73,10 +75,12 @@ class ModelSpec:
             "joints: expected none for readout 'observer', which serves any joint, got "
             f'{", ".join(self.joints)}',
         )
-        _expect(
-            len(set(self.joints)) == len(self.joints),
-            f'joints: expected each joint once, got {", ".join(self.joints)}',
-        )
+        for name in ('joints', 'labels'):
+            names = getattr(self, name)
+            _expect(
+                len(set(names)) == len(names),
+                f'{name}: expected each {name[:-1]} once, got {", ".join(names)}',
+            )
         self._check_widths()
 
     @property
@@ -89,6 +93,30 @@ class ModelSpec:
         """Fields of the message that the inputs are computed from."""
         measured = tuple(name for name in ('velocity', 'effort') if name in self.features)
         return ('position', *measured)
+
+    def _check_kinds(self) -> None:
+        for name in ('network', 'card'):
+            value = getattr(self, name)
+            _expect(isinstance(value, Mapping), f'{name}: expected names and values, got {value}')
+        for name in ('features', 'joints', 'labels'):
+            value = getattr(self, name)
+            good = isinstance(value, tuple) and all(isinstance(n, str) and n for n in value)
+            _expect(good, f'{name}: expected names, got {value}')
+        for name in ('input_mean', 'input_scale', 'nominal_rate_hz'):
+            value = getattr(self, name)
+            good = isinstance(value, tuple) and all(map(_is_number, value))
+            _expect(good, f'{name}: expected finite numbers, got {value}')
+        for name in ('output_mean', 'output_scale'):
+            value = getattr(self, name)
+            _expect(_is_number(value), f'{name}: expected a finite number, got {value}')
+        _expect(
+            0 not in self.input_scale,
+            f'input_scale: expected numbers other than 0, got {self.input_scale}',
+        )
+        _expect(
+            len(self.nominal_rate_hz) == 2,
+            f'nominal_rate_hz: expected the lowest and the highest, got {self.nominal_rate_hz}',
+        )
 
     def _check_widths(self) -> None:
         n_in, n_out = N_FEATURES, N_STEERING + len(self.labels)
@@ -104,6 +132,12 @@ class ModelSpec:
         for name, width in (('n_in', n_in), ('n_out', n_out)):
             got = self.network.get(name)
             _expect(got == width, f'network: expected {name} {width}, got {got}')
+
+
+def _is_number(value: Any) -> bool:
+    # Single precision has to hold it; NaN compares false.
+    is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_real and abs(value) < LARGEST_NUMBER
 
 
 def _expect(truth: bool, sentence: str) -> None:

@@ -18,9 +18,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import save
 
 from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.core.inputs import N_RAW
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import ModelSpec
+from seqmem_ros.core.spec import WINDOW
 
 METADATA_KEY = 'seqmem'
 FORMAT_VERSION = 1
@@ -33,6 +35,7 @@ def save_model(path: str | Path, model: SequenceModel) -> None:
 
     :param path: file to write, by custom ``*.safetensors``
     :param model: network and spec
+    :raises SeqmemError: if the file cannot be written
     """
     tensors = {
         name: np.asarray(param.value) for name, param in model.network.named_params().items()
@@ -40,7 +43,11 @@ def save_model(path: str | Path, model: SequenceModel) -> None:
     description = {'format': FORMAT_VERSION, **dataclasses.asdict(model.spec)}
     metadata = {METADATA_KEY: json.dumps(description, sort_keys=True)}
     # Not save_file: it makes files that only their owner can read.
-    Path(path).write_bytes(save(tensors, metadata=metadata))
+    content = save(tensors, metadata=metadata)
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise SeqmemError(f'{path}: cannot be written: {error.strerror}') from error
 
 
 def load_model(path: str | Path) -> SequenceModel:
@@ -57,9 +64,11 @@ def load_model(path: str | Path) -> SequenceModel:
         network = jax.eval_shape(lambda: build_network(spec.network, jax.random.key(0)))
         _check_shapes(network, tensors)
         network.load_params(tensors)
+        model = SequenceModel(spec, network)
+        _check_runs(model)
     except SeqmemError as error:
         raise SeqmemError(f'{path}: {error}') from error
-    return SequenceModel(spec, network)
+    return model
 
 
 def file_digest(path: str | Path) -> str:
@@ -132,5 +141,21 @@ def _check_shapes(network: Any, tensors: dict[str, np.ndarray]) -> None:
                 f'got {found.get(name, "none")}'
             )
     for name, tensor in tensors.items():
+        got = 'NaN or infinity' if tensor.dtype == np.float32 else tensor.dtype
         if tensor.dtype != np.float32 or not np.isfinite(tensor).all():
-            raise SeqmemError(f'tensor {name}: expected finite float32, got {tensor.dtype}')
+            raise SeqmemError(f'tensor {name}: expected finite float32, got {got}')
+
+
+def _check_runs(model: SequenceModel) -> None:
+    """Refuse layers that do not fit together or give something else; nothing is computed."""
+    spec = model.spec
+    axes = (WINDOW, len(spec.joints), N_RAW) if spec.joints else (WINDOW, N_RAW)
+    expected = (len(spec.labels),) if spec.labels else (len(spec.joints),) * bool(spec.joints)
+    try:
+        found = jax.eval_shape(model.forward, jax.ShapeDtypeStruct(axes, 'float32')).shape[1:]
+    # Whatever a file may ask of the layers, it is the file that is at fault.
+    except Exception as error:
+        first_line = str(error).partition('\n')[0]
+        raise SeqmemError(f'network: its layers do not run together: {first_line}') from error
+    if found != expected:
+        raise SeqmemError(f'network: expected outputs of shape {expected}, got {found}')

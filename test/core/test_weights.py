@@ -117,8 +117,8 @@ def test_weights_of_other_programs(tmp_path):
         ({'network': {'builder': 'eval', 'n_in': 19, 'n_out': 10}}, "got 'eval'"),
         ({'network': {'builder': 'recurrent_net', 'n_in': 7, 'n_out': 10}}, 'n_in 19, got 7'),
         ({'network': {'builder': 'recurrent_net', 'n_in': 19, 'n_out': 3}}, 'n_out 10, got 3'),
-        ({'network': 7}, 'a value is of the wrong kind'),
-        ({'joints': 7}, 'a value is of the wrong kind'),
+        ({'network': 7}, 'network: expected names and values, got 7'),
+        ({'joints': 7}, 'joints: expected names, got 7'),
     ],
 )
 def test_descriptions_that_do_not_fit(changes, sentence, written):
