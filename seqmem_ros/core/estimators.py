@@ -1,6 +1,7 @@
 """Estimators by name: the shipped models, a weights file, or a classical filter."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimator import Estimator
@@ -8,6 +9,9 @@ from seqmem_ros.core.filters import Difference
 from seqmem_ros.core.filters import Kalman
 from seqmem_ros.core.filters import LowPass
 from seqmem_ros.core.filters import SavitzkyGolay
+
+if TYPE_CHECKING:
+    from seqmem_ros.core.model import SequenceModel
 
 FILTERS = {cls.name: cls for cls in (Difference, LowPass, SavitzkyGolay, Kalman)}
 WEIGHTS_DIR = Path(__file__).parents[1] / 'weights'
@@ -49,10 +53,22 @@ def load_estimator(
 
     path = Path(weights) if weights else SHIPPED['gru' if model == 'auto' else model]
     loaded = load_model(path)
-    if weights and model != 'auto' and loaded.kind != model:
-        choices = f"'{loaded.kind}' or 'auto'" if loaded.kind in SHIPPED else "'auto'"
-        raise SeqmemError(
-            f"model '{model}' does not fit {path}, which holds '{loaded.kind}': set model to "
-            f'{choices}, or give other weights'
-        )
+    if weights:
+        _check_fit(model, loaded, path)
     return NetworkEstimator(loaded, source=path, memory=memory)
+
+
+def _check_fit(model: str, loaded: 'SequenceModel', path: Path) -> None:
+    """Refuse a file that holds something else than what was named."""
+    if model == 'motion' and loaded.spec.task != 'label':
+        raise SeqmemError(
+            f"model 'motion' does not fit {path}, which estimates velocity: set model to 'auto', "
+            'or give weights of a label model'
+        )
+    if model in ('auto', 'motion') or loaded.kind == model:
+        return
+    choices = f"'{loaded.kind}' or 'auto'" if loaded.kind in SHIPPED else "'auto'"
+    raise SeqmemError(
+        f"model '{model}' does not fit {path}, which holds '{loaded.kind}': set model to "
+        f'{choices}, or give other weights'
+    )

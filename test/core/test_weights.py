@@ -214,3 +214,14 @@ def test_names_and_files_that_do_not_go_together(written):
     with pytest.raises(SeqmemError) as error:
         load_estimator('gur')
     assert str(error.value) == f"model: expected one of {', '.join(MODEL_NAMES)}, got 'gur'"
+
+
+def test_the_label_model_takes_weights_of_label_models_only(written):
+    assert load_estimator('motion', written('label')).labels == ('still', 'moving')
+    path = written('gru')
+    with pytest.raises(SeqmemError) as error:
+        load_estimator('motion', path)
+    assert str(error.value) == (
+        f"model 'motion' does not fit {path}, which estimates velocity: set model to 'auto', or "
+        'give weights of a label model'
+    )
