@@ -18,6 +18,7 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A network of this size is done before a second thread has woken up. NPROC is what XLA sizes
 # its thread pools by.
 THREAD_LIMITS = {'NPROC': '1', 'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
@@ -45,6 +46,11 @@ def main(args: Sequence[str] | None = None) -> int:
         if is_dependency(error):
             return _complain(missing_dependency(error, sys.executable))
         raise
+    finally:
+        # The interpreter gives its handlers back before it ends; the next signal of an
+        # impatient launcher would then be the exit code.
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _run(arguments: list[str], told: list[int]) -> int:
@@ -107,7 +113,7 @@ def _complain(sentence: object) -> int:
 def _note_signals() -> list[int]:
     """Collect signals: an interrupt in the midst of an import can crash what is imported."""
     told: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, lambda number, frame: told.append(number))
     return told
 
