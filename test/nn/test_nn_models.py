@@ -128,7 +128,9 @@ def test_public_names_are_these():
     assert (recurrent.RNN, recurrent.GRU, recurrent.LSTM) == (nn.RNN, nn.GRU, nn.LSTM)
     assert attention.MultiHeadSelfAttention is nn.MultiHeadSelfAttention
     assert attention.scaled_dot_product_attention is nn.scaled_dot_product_attention
+    assert models.recurrent_net is nn.recurrent_net
     assert models.transformer_encoder is nn.transformer_encoder
+    assert models.causal_transformer is nn.causal_transformer
     assert (module.Module, module.Param) == (nn.Module, nn.Param)
 
 

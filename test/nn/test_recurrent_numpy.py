@@ -6,9 +6,12 @@ import jax
 import numpy as np
 import pytest
 
+from seqmem_ros.nn import Bidirectional
 from seqmem_ros.nn import GRU
 from seqmem_ros.nn import LSTM
+from seqmem_ros.nn import Residual
 from seqmem_ros.nn import RNN
+from seqmem_ros.nn import Sequential
 
 # (n_in, n_hidden, samples, batch): few shapes, since each one is compiled anew.
 SHAPES = [(3, 4, 6, None), (1, 2, 5, 3), (2, 1, 1, None), (4, 3, 4, 2)]
@@ -115,6 +118,34 @@ def test_equals_the_equations(cell, options, bias, layer_norm, x64, randomise, r
             y, state = sample(p, row(seq)[0], rows(start), layer_norm, **options)
             np.testing.assert_allclose(row(step_output), y, rtol=0, atol=1e-10)
             np.testing.assert_allclose(rows(step_state), state, rtol=0, atol=1e-10)
+
+
+def run_layer(cell, layer, seq):
+    """Run a layer of default options over one sequence from the zero state."""
+    p = {name: np.asarray(param.value) for name, param in layer.named_params().items()}
+    zero = np.zeros(layer.n_hidden)
+    start = (zero, zero) if cell == 'lstm' else zero
+    return run_in_numpy(CELLS[cell][1], p, seq, start, False, {})[0]
+
+
+@pytest.mark.parametrize('cell', CELLS)
+def test_combined_layers_equal_the_equations(cell, x64, randomise, rng, key):
+    layer_class = CELLS[cell][0]
+    first, second = layer_class(3, 4, key), layer_class(4, 4, key)
+    forwards, backwards = layer_class(4, 2, key), layer_class(4, 3, key)
+    network = Sequential(first, Residual(second), Bidirectional(forwards, backwards))
+    run = jax.jit(lambda network, seq: network.forward(seq))
+    for draw in range(34):  # 102 random configurations
+        randomise(network, rng)
+        batch = rng.standard_normal((2, 5, 3))
+        found = run(network, batch) if draw % 2 else run(network, batch[0])[None]
+        for seq, y in zip(batch, found):
+            h = run_layer(cell, first, seq)
+            h = h + run_layer(cell, second, h)
+            expected = np.concatenate(
+                [run_layer(cell, forwards, h), run_layer(cell, backwards, h[::-1])[::-1]], axis=1
+            )
+            np.testing.assert_allclose(y, expected, rtol=0, atol=1e-10)
 
 
 def test_gru_of_size_one_gives_the_number_worked_out_by_hand(key):

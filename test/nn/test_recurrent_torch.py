@@ -132,26 +132,52 @@ def test_gru_before_the_product_is_not_pytorchs(x64, rng, key):
     assert difference.max() > 1e-3
 
 
+@functools.partial(jax.jit, compiler_options=FAST)
+def padded_value_and_gradients(network, padded, lengths, weights):
+    def loss(network, padded):
+        y = forward_padded(network, padded, lengths)
+        return (y * weights).sum(), y
+
+    (_, y), gradients = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(network, padded)
+    return y, gradients
+
+
+def assert_gradients_of_two_layers(network, cell, theirs):
+    for index, layer in enumerate(network.layers):
+        for part, end in ((layer.layer_fwd, ''), (layer.layer_bwd, '_reverse')):
+            expected = named_arrays(cell, theirs, f'_l{index}{end}', lambda t: t.grad)
+            for name, param in part.named_params().items():
+                gradient = expected[name]
+                gradient = gradient[0] if isinstance(gradient, tuple) else gradient
+                assert_relative(param.value, gradient, 1e-5)
+
+
 @pytest.mark.parametrize('cell', ['rnn', 'gru', 'lstm'])
 def test_two_bidirectional_layers_on_padded_sequences_equal_pytorch(cell, x64, rng, key):
     torch.manual_seed(4)
     options = {'gru': {'reset_after': True}, 'lstm': {'peepholes': False}}.get(cell, {})
-    theirs = torch_layer(cell, {}, 3, 4, bias=True, bidirectional=True, num_layers=2)
     layers = [
-        Bidirectional(
-            load(OURS[cell](n_in, 4, key, **options), cell, theirs, f'_l{index}'),
-            load(OURS[cell](n_in, 4, key, **options), cell, theirs, f'_l{index}_reverse'),
-        )
-        for index, n_in in enumerate((3, 8))
+        Bidirectional(*(OURS[cell](n_in, 4, key, **options) for _ in range(2))) for n_in in (3, 8)
     ]
     lengths = [2, 7, 1, 5]
-    padded = rng.standard_normal((4, 7, 3))
-    packed = torch.nn.utils.rnn.pack_padded_sequence(
-        torch.tensor(padded), lengths, batch_first=True, enforce_sorted=False
-    )
-    expected, _ = torch.nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
-    found = forward_padded(Sequential(*layers), padded, np.array(lengths))
-    np.testing.assert_allclose(found, expected.detach(), rtol=0, atol=1e-10)
+    for _ in range(34):  # 102 random configurations
+        theirs = torch_layer(cell, {}, 3, 4, bias=True, bidirectional=True, num_layers=2)
+        for index, layer in enumerate(layers):
+            load(layer.layer_fwd, cell, theirs, f'_l{index}')
+            load(layer.layer_bwd, cell, theirs, f'_l{index}_reverse')
+        padded, weights = rng.standard_normal((4, 7, 3)), rng.standard_normal((4, 7, 8))
+        torch_padded = torch.tensor(padded, requires_grad=True)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(
+            torch_padded, lengths, batch_first=True, enforce_sorted=False
+        )
+        expected, _ = torch.nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
+        (expected * torch.tensor(weights)).sum().backward()
+        y, (gradients, padded_gradient) = padded_value_and_gradients(
+            Sequential(*layers), jnp.asarray(padded), jnp.array(lengths), jnp.asarray(weights)
+        )
+        np.testing.assert_allclose(y, expected.detach(), rtol=0, atol=1e-10)
+        assert_relative(padded_gradient, torch_padded.grad.numpy(), 1e-5)
+        assert_gradients_of_two_layers(gradients, cell, theirs)
 
 
 @pytest.mark.parametrize('cell', ['rnn', 'gru', 'lstm'])

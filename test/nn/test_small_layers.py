@@ -144,13 +144,16 @@ def test_sinusoids_equal_the_formula(d_model, x64):
 
 
 def test_positions_are_added_to_sequences_and_batches(x64, rng):
-    layer = AddPositions(9, 4)
-    batch = rng.standard_normal((2, 9, 4))
-    expected = batch + np.array(
-        [[np.sin(t), np.cos(t), np.sin(t / 100), np.cos(t / 100)] for t in range(9)]
-    )
-    np.testing.assert_allclose(layer.forward(batch), expected, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(layer.forward(batch[0, :5]), expected[0, :5], rtol=0, atol=1e-12)
+    for draw in range(100):
+        seq = rng.standard_normal([(9, 4), (1, 4), (5, 6), (2, 5, 6)][draw % 4])
+        d_model = seq.shape[-1]
+        expected = seq.copy()
+        for t, i in np.ndindex(seq.shape[-2], d_model // 2):
+            angle = t / 10000 ** (2 * i / d_model)
+            expected[..., t, 2 * i] += np.sin(angle)
+            expected[..., t, 2 * i + 1] += np.cos(angle)
+        found = AddPositions(9, d_model).forward(seq)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_positions_beyond_the_longest_sequence():

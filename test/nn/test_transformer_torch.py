@@ -11,6 +11,7 @@ from seqmem_ros.nn import Dense
 from seqmem_ros.nn import LayerNorm
 from seqmem_ros.nn import MultiHeadSelfAttention
 from seqmem_ros.nn import scaled_dot_product_attention
+from seqmem_ros.nn import transformer_encoder
 from seqmem_ros.nn import TransformerBlock
 
 torch = pytest.importorskip('torch', reason='PyTorch, the reference here, is not installed')
@@ -131,19 +132,41 @@ def test_block_equals_pytorch(causal, activation, x64, rng, key):
         assert_gradients(gradients.named_params(), block_arrays(theirs, lambda t: t.grad))
 
 
+@functools.partial(jax.jit, compiler_options=FAST)
+def attention_and_gradients(q, k, v, mask, weights):
+    def loss(q, k, v):
+        y = scaled_dot_product_attention(q, k, v, mask)
+        return (y * weights).sum(), y
+
+    (_, y), gradients = jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True)(q, k, v)
+    return y, gradients
+
+
 def test_attention_formula_equals_pytorch(x64, rng):
     for draw in range(100):
         n_q, n_k, d_k, d_v = [(1, 1, 1, 1), (2, 3, 4, 1), (3, 2, 1, 2), (3, 3, 2, 3)][draw % 4]
         q, k, v = (rng.standard_normal((2, n, d)) for n, d in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
+        weights = rng.standard_normal((2, n_q, d_v))
         mask = rng.random((2, n_q, n_k)) < 0.7
         mask[..., 0] = True  # PyTorch gives NaN for a row that may attend to nothing
         mask = mask if draw % 8 < 4 else None
+        theirs = [torch.tensor(a, requires_grad=True) for a in (q, k, v)]
         expected = torch.nn.functional.scaled_dot_product_attention(
-            *(torch.tensor(a) for a in (q, k, v)),
-            attn_mask=None if mask is None else torch.tensor(mask),
+            *theirs, attn_mask=None if mask is None else torch.tensor(mask)
         )
-        found = scaled_dot_product_attention(q, k, v, mask)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        (expected * torch.tensor(weights)).sum().backward()
+        found, gradients = attention_and_gradients(q, k, v, mask, weights)
+        np.testing.assert_allclose(found, expected.detach(), rtol=0, atol=1e-12)
+        for gradient, their in zip(gradients, theirs):
+            np.testing.assert_allclose(gradient, their.grad, rtol=1e-5, atol=1e-12)
+
+
+def leaves_of(layer):
+    """Give a layer's weights as tensors that gather gradients."""
+    return {
+        name: torch.tensor(np.array(param.value), requires_grad=True)
+        for name, param in layer.named_params().items()
+    }
 
 
 @pytest.mark.parametrize('activation', [None, 'tanh', 'relu', 'gelu', 'sigmoid'])
@@ -155,20 +178,60 @@ def test_dense_equals_pytorch(activation, x64, rng, randomise, key):
         'gelu': torch.nn.functional.gelu,
         'sigmoid': torch.sigmoid,
     }[activation]
-    for draw in range(20):
+    for draw in range(20):  # 100 random configurations in all
         ours = randomise(Dense(3, 2, key, activation=activation, bias=draw % 2 == 0), rng)
-        x = rng.standard_normal((4, 3))
-        b = None if ours.b is None else torch.tensor(np.array(ours.b.value))
-        expected = f(
-            torch.nn.functional.linear(torch.tensor(x), torch.tensor(np.array(ours.W.value)), b)
-        )
-        np.testing.assert_allclose(ours.forward(x), expected, rtol=0, atol=1e-12)
+        x, weights = rng.standard_normal((4, 3)), rng.standard_normal((4, 2))
+        p = leaves_of(ours)
+        expected = f(torch.nn.functional.linear(torch.tensor(x), p['W'], p.get('b')))
+        (expected * torch.tensor(weights)).sum().backward()
+        y, (gradients, _) = value_and_gradients(ours, x, weights)
+        np.testing.assert_allclose(y, expected.detach(), rtol=0, atol=1e-12)
+        assert_gradients(gradients.named_params(), {n: t.grad.numpy() for n, t in p.items()})
 
 
 def test_layer_norm_equals_pytorch(x64, rng, randomise):
     for _ in range(100):
         ours = randomise(LayerNorm(5), rng)
         x = rng.standard_normal((3, 4, 5)) * 10 ** rng.uniform(-3, 3)
-        g, b = (torch.tensor(np.array(p.value)) for p in (ours.g, ours.b))
-        expected = torch.nn.functional.layer_norm(torch.tensor(x), (5,), g, b)
-        np.testing.assert_allclose(ours.forward(x), expected, rtol=0, atol=1e-10)
+        weights = rng.standard_normal((3, 4, 5))
+        p = leaves_of(ours)
+        torch_x = torch.tensor(x, requires_grad=True)
+        expected = torch.nn.functional.layer_norm(torch_x, (5,), p['g'], p['b'])
+        (expected * torch.tensor(weights)).sum().backward()
+        y, (gradients, x_gradient) = value_and_gradients(ours, x, weights)
+        np.testing.assert_allclose(y, expected.detach(), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(x_gradient, torch_x.grad, rtol=1e-5, atol=1e-8)
+        assert_gradients(gradients.named_params(), {n: t.grad.numpy() for n, t in p.items()})
+
+
+@pytest.mark.parametrize('depth', [1, 2])
+def test_encoder_equals_pytorch(depth, x64, rng, randomise, key):
+    torch.manual_seed(3)
+    ours = randomise(transformer_encoder(3, 6, 2, 8, depth, 4, key, max_len=9, bias=True), rng)
+    angles = np.arange(5)[:, None] / 10000 ** (np.arange(3) / 3)
+    positions = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(5, 6)
+    for _ in range(50):  # 100 random configurations
+        first, last = (randomise_torch(torch.nn.Linear(*n)) for n in ((3, 6), (6, 4)))
+        blocks = [
+            randomise_torch(torch.nn.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True))
+            for _ in range(depth)
+        ]
+        seq, weights = rng.standard_normal((5, 3)), rng.standard_normal(4)
+        hidden = first(torch.tensor(seq)) + torch.tensor(positions)
+        for layer in blocks:
+            hidden = layer(hidden)
+        expected = last(hidden.mean(0))
+        (expected * torch.tensor(weights)).sum().backward()
+
+        def named(pick, first=first, last=last, blocks=blocks):
+            p = {'layers.0.W': first.weight, 'layers.0.b': first.bias}
+            p.update({f'layers.{3 + depth}.W': last.weight, f'layers.{3 + depth}.b': last.bias})
+            arrays = {name: pick(param).numpy() for name, param in p.items()}
+            for index, layer in enumerate(blocks, start=2):
+                arrays |= {f'layers.{index}.{k}': v for k, v in block_arrays(layer, pick).items()}
+            return arrays
+
+        ours.load_params(named(lambda t: t.detach()))
+        y, (gradients, _) = value_and_gradients(ours, seq, weights)
+        np.testing.assert_allclose(y, expected.detach(), rtol=0, atol=1e-10)
+        assert_gradients(gradients.named_params(), named(lambda t: t.grad))
