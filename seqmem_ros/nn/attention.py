@@ -203,7 +203,8 @@ class MultiHeadSelfAttention(Module):
         return y if self.b_o is None else y + self.b_o.value
 
     def _heads(self, x: jax.Array) -> jax.Array:
-        x = x.reshape(*x.shape[:-1], self.n_heads, -1)  # (..., T, n_heads, d_head)
+        d_head = self.n_in // self.n_heads
+        x = x.reshape(*x.shape[:-1], self.n_heads, d_head)  # (..., T, n_heads, d_head)
         return jnp.swapaxes(x, -2, -3)  # (..., n_heads, T, d_head)
 
     def _forward_in_blocks(self, seq: jax.Array) -> jax.Array:

@@ -30,8 +30,9 @@ class LastStep(Module):
         :param seq: shape (T, n) or (batch, T, n)
         :param rng_key: not used
         :returns: shape (n,) or (batch, n)
+        :raises ValueError: for a sequence without samples
         """
-        return jnp.asarray(seq)[..., -1, :]
+        return _not_empty(seq, self)[..., -1, :]
 
     def forward_padded(
         self, seq: jax.Array, lengths: jax.Array, rng_key: jax.Array | None = None
@@ -77,8 +78,9 @@ class MeanOverTime(Module):
         :param seq: shape (T, n) or (batch, T, n)
         :param rng_key: not used
         :returns: shape (n,) or (batch, n)
+        :raises ValueError: for a sequence without samples
         """
-        seq = jnp.asarray(seq)
+        seq = _not_empty(seq, self)
         return (seq if self.window is None else seq[..., -self.window :, :]).mean(-2)
 
     def forward_padded(
@@ -129,3 +131,13 @@ class MeanOverTime(Module):
             kept = jnp.concatenate([kept[..., 1:, :], newest], axis=-2)
             mean = kept.sum(-2) / count
         return mean.astype(x.dtype), (kept, count)
+
+
+def _not_empty(seq: jax.Array, owner: Module) -> jax.Array:
+    seq = jnp.asarray(seq)
+    if seq.ndim < 2 or seq.shape[-2] == 0:
+        raise ValueError(
+            f'{type(owner).__name__} expected (T, n) or (batch, T, n) with at least one sample, '
+            f'got {seq.shape}'
+        )
+    return seq

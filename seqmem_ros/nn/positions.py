@@ -28,7 +28,7 @@ def sinusoids(positions: jax.Array, d_model: int) -> jax.Array:
     """
     angles = _angles(positions, d_model)
     pairs = jnp.stack([jnp.sin(angles), jnp.cos(angles)], axis=-1)  # (..., ceil(d/2), 2)
-    return pairs.reshape(*angles.shape[:-1], -1)[..., :d_model]
+    return pairs.reshape(*angles.shape[:-1], 2 * angles.shape[-1])[..., :d_model]
 
 
 def rotate(x: jax.Array, positions: jax.Array) -> jax.Array:

@@ -21,7 +21,7 @@ def masked_softmax(scores: jax.Array, mask: jax.Array | None = None) -> jax.Arra
         return jax.nn.softmax(scores, axis=-1)
     # Forbidden scores are replaced before exp: an infinity there would give NaN gradients.
     lowest = jnp.finfo(scores.dtype).min
-    top = jnp.where(mask, scores, lowest).max(-1, keepdims=True)
+    top = jnp.where(mask, scores, lowest).max(-1, keepdims=True, initial=lowest)
     shifted = jnp.where(mask, scores - jax.lax.stop_gradient(top), 0)
     weights = jnp.where(mask, jnp.exp(shifted), 0)
     total = weights.sum(-1, keepdims=True)
