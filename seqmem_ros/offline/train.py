@@ -59,7 +59,7 @@ class TrainingOptions:
     :param n_samples: length of a recording
     :param learning_rate: highest, reached in a few steps, falls to a fiftieth on a cosine
     :param seed: of the weights and of all data
-    :raises SeqmemError: if the model or the task is unknown
+    :raises SeqmemError: if the model or the task is unknown, or a number out of its range
     """
 
     task: str = 'velocity'
@@ -77,6 +77,17 @@ class TrainingOptions:
             raise SeqmemError(f"model: expected one of {', '.join(MODELS)}, got '{self.model}'")
         if self.task not in ('velocity', 'label'):
             raise SeqmemError(f"task: expected velocity or label, got '{self.task}'")
+        # A loss is taken of the samples behind the first window.
+        lowest = {'n_samples': WINDOW + 1, 'seed': 0}
+        for name in ('hidden_size', 'n_layers', 'n_steps', 'batch_size', 'n_samples', 'seed'):
+            if not getattr(self, name) >= lowest.get(name, 1):
+                raise SeqmemError(
+                    f'{name}: expected at least {lowest.get(name, 1)}, got {getattr(self, name)}'
+                )
+        if not 0 < self.learning_rate < float('inf'):
+            raise SeqmemError(
+                f'learning_rate: expected a number above 0, got {self.learning_rate}'
+            )
 
 
 def spec_of(options: TrainingOptions) -> ModelSpec:
