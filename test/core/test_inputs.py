@@ -1,0 +1,76 @@
+"""What networks are fed with, by hand."""
+
+import numpy as np
+import pytest
+
+from seqmem_ros.core.inputs import FEATURES
+from seqmem_ros.core.inputs import features
+from seqmem_ros.core.inputs import lags
+from seqmem_ros.core.inputs import raw_inputs
+from seqmem_ros.core.window import JointWindows
+
+
+@pytest.fixture
+def raw():
+    windows = JointWindows(2)
+    rows = np.array([0, 1])
+    for i, time_ms in enumerate((0, 10, 30, 60, 100)):
+        windows.push(
+            rows,
+            10**18 + time_ms * 10**6,
+            np.array([i**2, -3.0]),
+            velocity=np.array([i, 0.5]),
+            effort=np.array([10 * i, -0.5]),
+        )
+    return raw_inputs(windows)
+
+
+def test_the_raw_vector(raw):
+    assert raw.dtype == np.float32
+    # 4^2 = 16 after 9, 4, 1 and 0; 100 ms after 60, 30, 10 and 0.
+    np.testing.assert_array_equal(raw[0, :7], [16, 4, 40, 7, 12, 15, 16])
+    np.testing.assert_array_equal(raw[1, :7], [-3, 0.5, -0.5, 0, 0, 0, 0])
+    np.testing.assert_array_equal(raw[:, 7:], np.float32([[0.04, 0.07, 0.09, 0.1]] * 2))
+
+
+def test_lags_are_differences_and_their_times(raw):
+    np.testing.assert_array_equal(lags(raw)[0, :4], [7, 12, 15, 16])
+    np.testing.assert_array_equal(lags(raw)[0, 4:], np.float32([0.04, 0.07, 0.09, 0.1]))
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'),
+    [
+        ('position', [16]),
+        ('velocity', [4]),
+        ('effort', [40]),
+        ('difference', [7]),
+        ('lag_velocity', [7 / 0.04, 12 / 0.07, 15 / 0.09, 16 / 0.1]),
+        ('step_s', [0.04]),
+    ],
+)
+def test_each_feature(name, expected, raw):
+    values = np.asarray(features(raw, (name,)))
+    assert values.shape == (2, FEATURES[name])
+    np.testing.assert_allclose(values[0], expected, rtol=1e-6)
+
+
+def test_features_stand_in_the_order_of_their_names(raw):
+    both = np.asarray(features(raw, ('step_s', 'position', 'effort')))
+    np.testing.assert_allclose(both, [[0.04, 16, 40], [0.04, -3, -0.5]], rtol=1e-6)
+    assert features(raw[None, None], ('lag_velocity', 'effort')).shape == (1, 1, 2, 5)
+
+
+def test_lags_without_time_give_no_velocity():
+    windows = JointWindows(1)
+    windows.push(np.array([0]), 5, np.array([2.0]))
+    np.testing.assert_array_equal(features(raw_inputs(windows), ('lag_velocity',)), 0.0)
+
+
+def test_a_step_of_no_time_gives_a_finite_velocity():
+    windows = JointWindows(1)
+    for stamp_ns, position in ((0, 0.0), (1, 2.0)):
+        windows.push(np.array([0]), stamp_ns, np.array([position]))
+    # A microsecond is the shortest time that is believed.
+    values = features(raw_inputs(windows), ('lag_velocity',))
+    np.testing.assert_allclose(values, 2.0e6, rtol=1e-6)
