@@ -83,7 +83,10 @@ def file_digest(path: str | Path) -> str:
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     if not path.is_file():
-        raise SeqmemError(f'weights: expected a .safetensors file, found none at {path}')
+        raise SeqmemError(
+            f'weights: expected a .safetensors file, found none at {path}; correct the path, or leave '
+            'weights empty for those of the package'
+        )
     try:
         with safe_open(str(path), framework='numpy') as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}

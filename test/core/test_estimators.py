@@ -94,7 +94,10 @@ def test_a_filter_has_no_weights():
 @pytest.mark.parametrize('model', ['auto', 'lstm', 'motion'])
 def test_weights_that_are_not_there(model, tmp_path):
     path = tmp_path / 'w.safetensors'
-    expected = f'weights: expected a .safetensors file, found none at {path}'
+    expected = (
+        f'weights: expected a .safetensors file, found none at {path}; correct the path, or leave '
+        'weights empty for those of the package'
+    )
     assert refusal(model, path) == refusal(model, str(path)) == expected
 
 

@@ -79,7 +79,10 @@ def refusal(path):
 
 def test_a_file_that_is_not_there(tmp_path):
     path = tmp_path / 'none.safetensors'
-    assert refusal(path) == f'weights: expected a .safetensors file, found none at {path}'
+    assert refusal(path) == (
+        f'weights: expected a .safetensors file, found none at {path}; correct the path, or leave '
+        'weights empty for those of the package'
+    )
     assert 'found none at' in refusal(tmp_path)
 
 
