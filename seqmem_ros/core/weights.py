@@ -84,8 +84,8 @@ def file_digest(path: str | Path) -> str:
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     if not path.is_file():
         raise SeqmemError(
-            f'weights: expected a .safetensors file, found none at {path}; correct the path, or leave '
-            'weights empty for those of the package'
+            f'weights: expected a .safetensors file, found none at {path}; correct the path, or '
+            'leave weights empty for those of the package'
         )
     try:
         with safe_open(str(path), framework='numpy') as file:
