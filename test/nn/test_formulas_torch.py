@@ -18,6 +18,7 @@ from seqmem_ros.nn import RNN
 from seqmem_ros.nn import Sequential
 
 torch = pytest.importorskip('torch', reason='PyTorch, the reference here, is not installed')
+torch.set_num_threads(1)  # on arrays this small, threads only wait for one another
 F = torch.nn.functional
 
 CELLS = [  # class, options, number of draws

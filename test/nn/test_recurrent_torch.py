@@ -16,6 +16,7 @@ from seqmem_ros.nn import Sequential
 from seqmem_ros.nn import unroll_padded
 
 torch = pytest.importorskip('torch', reason='PyTorch, the reference here, is not installed')
+torch.set_num_threads(1)  # on arrays this small, threads only wait for one another
 
 # (n_in, n_hidden, samples, batch): few shapes, since each one is compiled anew.
 SHAPES = [(3, 4, 6, None), (1, 2, 5, 3), (4, 3, 4, 2), (2, 5, 1, None)]

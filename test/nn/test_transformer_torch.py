@@ -15,6 +15,7 @@ from seqmem_ros.nn import transformer_encoder
 from seqmem_ros.nn import TransformerBlock
 
 torch = pytest.importorskip('torch', reason='PyTorch, the reference here, is not installed')
+torch.set_num_threads(1)  # on arrays this small, threads only wait for one another
 
 SHAPES = [(5, 4, 2, None), (3, 6, 3, 2), (1, 4, 1, 3), (6, 8, 4, 2)]  # T, d_model, heads, batch
 DRAWS = 50  # for each of the 2 variants: 100 random configurations
