@@ -7,7 +7,6 @@ import pytest
 
 from seqmem_ros.core.estimators import SHIPPED
 from seqmem_ros.core.network_estimator import NetworkEstimator
-from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.core.weights import load_model
 
@@ -95,47 +94,6 @@ def test_steps_equal_forward_in_double_precision(name, x64, make_model, recordin
     for t, x in enumerate(raw):
         y, state = step(x, state)
         np.testing.assert_allclose(y, expected[t], rtol=1e-9, atol=1e-9)
-
-
-def test_attention_equals_the_full_history_under_the_banded_mask(x64, make_model, recording):
-    """At every sample all features so far go through forward; the filter is written out here."""
-    model = make_model('attention')
-    network = model.network
-    for param in network.params():
-        param.value = jnp.asarray(param.value, jnp.float64)
-    x = jnp.asarray(raw_of(*recording)[:60, 1, 3:], dtype=jnp.float64)
-    observer = SteeredObserver(network)
-    state, features = observer.init_state(), []
-
-    class Spy:
-        """Hands out given outputs of the network and keeps its inputs."""
-
-        outputs = None
-
-        def init_state(self, batch=None):
-            return ()
-
-        def step(self, seen, state):
-            features.append(seen)
-            return self.outputs, state
-
-    spy = Spy()
-    by_history = SteeredObserver.__new__(SteeredObserver)
-    object.__setattr__(by_history, 'network', spy)
-    object.__setattr__(by_history, 'n_labels', 0)
-    history_state = by_history.init_state()
-    step, forward = jax.jit(observer.step), jax.jit(network.forward)
-    for t, sample in enumerate(x):
-        # First pass: learn the features at this sample, which do not depend on its outputs.
-        spy.outputs = jnp.zeros(10)
-        by_history.step(sample, history_state)
-        # One length for all, so that it is compiled once: what comes later is masked anyway.
-        history = jnp.stack(features + [jnp.full(19, 1e3)] * (len(x) - len(features)))
-        spy.outputs = forward(history)[t]
-        expected, history_state = by_history.step(sample, history_state)
-        features.pop()
-        got, state = step(sample, state)
-        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize('name', ['gru', 'attention', 'label', 'direct', 'named', 'arm_label'])

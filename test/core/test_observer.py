@@ -161,10 +161,9 @@ def test_every_set_of_gains_alone_is_stable(bandwidth, factors):
 
 def test_gradients_are_finite(motion):
     x = inputs(*motion).astype(np.float32)
+    gradient_of = jax.jit(jax.grad(lambda observer: jnp.mean(observer.forward(x) ** 2)))
     for seed in range(3):
-        loss = lambda observer: jnp.mean(observer.forward(x) ** 2)  # noqa: E731
-        gradient = jax.jit(jax.grad(loss))(random_observer(seed))
-        leaves = jax.tree.leaves(gradient)
+        leaves = jax.tree.leaves(gradient_of(random_observer(seed)))
         assert all(np.isfinite(leaf).all() for leaf in leaves)
         assert max(float(jnp.abs(leaf).max()) for leaf in leaves) > 0
 

@@ -15,10 +15,17 @@ from seqmem_ros.core.stream import Stream
 STEP_S = 0.01
 
 
+# An estimator holds no memory, so that all tests may share one, and its compiled programs.
+ESTIMATORS = {'kalman': Kalman()}
+
+
 @pytest.fixture(params=['kalman', 'gru', 'attention'])
 def estimator(request, make_model):
     """Estimators whose memory goes back to their start."""
-    return Kalman() if request.param == 'kalman' else NetworkEstimator(make_model(request.param))
+    name = request.param
+    if name not in ESTIMATORS:
+        ESTIMATORS[name] = NetworkEstimator(make_model(name))
+    return ESTIMATORS[name]
 
 
 def feed(stream, make_sample, motion, times_s, **options):

@@ -9,6 +9,7 @@ import pytest
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.model import build_network
+from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.motion import LABELS
 from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.core.weights import load_model
@@ -92,30 +93,38 @@ def test_a_seed_says_all(compiled_once):
     assert any(not np.array_equal(value, other[name]) for name, value in first.items())
 
 
-@pytest.mark.parametrize(
-    ('changes', 'kind', 'task'),
-    [
-        ({'model': 'attention'}, 'attention', 'velocity'),
-        ({'model': 'lstm', 'n_layers': 2, 'task': 'label'}, 'lstm', 'label'),
-    ],
-)
-def test_what_is_trained_is_what_was_asked_for_and_goes_into_a_file(changes, kind, task, tmp_path):
-    options = replace(TINY, n_steps=2, n_samples=24, **changes)
-    model = train(options)
+def test_what_is_trained_goes_into_a_file(tmp_path):
+    model = train(replace(TINY, n_steps=2, n_samples=24, model='rnn', task='label'))
     path = tmp_path / 'm.safetensors'
     save_model(path, model)
     again = load_model(path)
-    assert (again.kind, again.spec.task) == (kind, task)
-    assert again.spec.labels == (LABELS if task == 'label' else ())
-    assert again.spec.nominal_rate_hz == (50.0, 1000.0)
     card = again.spec.card['training']
-    assert card['seed'] == 3
-    assert card['n_steps'] == 2
-    assert card['data'] == 'simulated'
-    assert again.spec.network.get('n_layers', again.spec.network.get('depth')) == options.n_layers
+    assert (card['seed'], card['n_steps'], card['data']) == (3, 2, 'simulated')
     for name, value in weights_of(model).items():
         np.testing.assert_array_equal(value, weights_of(again)[name])
-    assert load_estimator('auto', path).window == 5
+    estimator = load_estimator('auto', path)
+    assert (estimator.name, estimator.labels) == ('rnn (label)', LABELS)
+
+
+@pytest.mark.parametrize('task', ['velocity', 'label'])
+@pytest.mark.parametrize('model', ['gru', 'lstm', 'rnn', 'attention'])
+def test_the_spec_is_what_was_asked_for(model, task, tmp_path):
+    options = replace(TINY, model=model, task=task, n_layers=2, hidden_size=16)
+    spec = spec_of(options)
+    path = tmp_path / 'm.safetensors'
+    save_model(path, SequenceModel(spec, build_network(spec.network, jax.random.key(0))))
+    again = load_model(path)
+    assert (again.kind, again.spec.task) == (model, task)
+    assert again.spec.labels == (LABELS if task == 'label' else ())
+    assert again.spec.nominal_rate_hz == (50.0, 1000.0)
+    shapes = [param.shape for param in again.network.params()]
+    # Ten outputs steer the observer, the rest are labels; 19 features come in.
+    assert shapes[-1] == (10 + (4 if task == 'label' else 0),)
+    assert shapes[0] == (16, 19)
+    wide = sum(shape == (16, 16) for shape in shapes)
+    per_layer = {'gru': 3, 'lstm': 4, 'rnn': 1, 'attention': 4}[model]
+    between = 0 if model == 'attention' else per_layer
+    assert wide == 2 * per_layer + between
 
 
 def test_the_loss_of_velocities_is_the_mean_log_of_the_error(held_out):
