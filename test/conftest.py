@@ -1,4 +1,6 @@
-"""What the tests of all parts share: double precision."""
+"""What the tests of all parts share: double precision, and a process that stays small."""
+
+import gc
 
 import jax
 import pytest
@@ -17,3 +19,16 @@ def x64():
     """Compute in float64 during one test."""
     with _enable_x64():
         yield
+
+
+@pytest.fixture(autouse=True, scope='module')
+def _forget_programs():
+    """
+    Drop what a module compiled.
+
+    Each compiled program maps pieces of memory, of which a process may have 65,530 on Linux;
+    beyond them the next compilation crashes it.
+    """
+    yield
+    jax.clear_caches()
+    gc.collect()
