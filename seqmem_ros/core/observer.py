@@ -21,6 +21,11 @@ Processing* 70, 2022, Section III).
 All that the network sees is even: it does not change when every position changes its sign, so
 neither do the gains, and the estimate of the mirrored motion is exactly the mirrored estimate. A
 joint that stands still from its first sample reads exactly zero.
+
+A label may depend on the direction. As every function is the sum of an even and an odd one, the
+network gives two numbers e and o for each label, both even, and the logit is
+
+.. math:: e + o \, v / (|v| + v_0), \quad v_0 = 0.001 \text{ rad/s}.
 """
 
 from typing import Any
@@ -33,6 +38,10 @@ from seqmem_ros.nn import Module
 N_LAGS = 4
 N_FEATURES = 19
 N_STEERING = 6 + N_LAGS
+# An even and an odd part of each logit.
+PARTS_OF_LABEL = 2
+# Slower than this, the direction begins not to count.
+DIRECTION_RAD_S = 1e-3
 
 # Below one count of any encoder: a position that differs by less has not moved.
 STILL_RAD = 1e-7
@@ -69,9 +78,9 @@ class SteeredObserver(Module):
     to 4 in rad, and the times that they took in s (see
     :meth:`seqmem_ros.core.window.JointWindows.differences`).
 
-    :param network: streaming network of ``N_FEATURES`` inputs and ``N_STEERING + n_labels``
-        outputs
-    :param n_labels: outputs of the network that are not for steering, but logits of classes
+    :param network: streaming network of ``N_FEATURES`` inputs and
+        ``N_STEERING + PARTS_OF_LABEL * n_labels`` outputs
+    :param n_labels: number of classes
     """
 
     def __init__(self, network: Module, n_labels: int = 0):
@@ -109,10 +118,9 @@ class SteeredObserver(Module):
         outputs, network_state = self.network.step(features, network_state)
         memory = _correct(difference, elapsed_s, memory, predicted, outputs[..., :N_STEERING])
         velocity = memory['velocity'][..., None]
-        return jnp.concatenate([velocity, outputs[..., N_STEERING:]], axis=-1), (
-            memory,
-            network_state,
-        )
+        even, odd = jnp.split(outputs[..., N_STEERING:], PARTS_OF_LABEL, axis=-1)
+        logits = even + odd * velocity / (jnp.abs(velocity) + DIRECTION_RAD_S)
+        return jnp.concatenate([velocity, logits], axis=-1), (memory, network_state)
 
     def forward(self, seq: jax.Array, rng_key: jax.Array | None = None) -> jax.Array:
         """

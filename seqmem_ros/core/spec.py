@@ -9,6 +9,7 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.inputs import FEATURES
 from seqmem_ros.core.observer import N_FEATURES
 from seqmem_ros.core.observer import N_STEERING
+from seqmem_ros.core.observer import PARTS_OF_LABEL
 
 TASKS = ('velocity', 'label')
 READOUTS = ('observer', 'direct')
@@ -119,7 +120,7 @@ class ModelSpec:
         )
 
     def _check_widths(self) -> None:
-        n_in, n_out = N_FEATURES, N_STEERING + len(self.labels)
+        n_in, n_out = N_FEATURES, N_STEERING + PARTS_OF_LABEL * len(self.labels)
         if self.readout == 'direct':
             n_joints = len(self.joints) or 1
             n_in = n_joints * sum(FEATURES[name] for name in self.features)

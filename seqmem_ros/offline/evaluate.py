@@ -17,7 +17,6 @@ import numpy as np
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.motion import LABELS
 from seqmem_ros.core.motion import motion_labels
 from seqmem_ros.core.options import StreamOptions
@@ -38,7 +37,6 @@ from seqmem_ros.offline.recording import JointTable
 from seqmem_ros.offline.recording import Recording
 from seqmem_ros.offline.recording import RecordingBuilder
 from seqmem_ros.offline.reference import make_reference
-from seqmem_ros.offline.reference import unbroken_runs
 from seqmem_ros.offline.result import EstimatorResult
 from seqmem_ros.offline.result import Result
 from seqmem_ros.offline.topics import choose_topic
@@ -278,7 +276,8 @@ def _score_label(result: Result, each: EstimatorResult) -> EstimatorResult:
     if each.outputs.shape[1] != len(result.recording.names):
         return replace(each, note='it labels the whole arm: there is no reference')
     names = result.recording.names
-    expected = np.stack([_motion_labels(result, joint) for joint in range(len(names))], axis=1)
+    velocity = result.reference.velocity
+    expected = np.where(np.isfinite(velocity), motion_labels(velocity), -1)
     known = (expected >= 0) & _labelled(each.outputs)
     predicted = np.nan_to_num(each.outputs).argmax(axis=2)
     n_labels = len(each.labels)
@@ -288,17 +287,3 @@ def _score_label(result: Result, each: EstimatorResult) -> EstimatorResult:
     }
     total = score_labels(expected[known], predicted[known], n_labels)
     return replace(each, total=total, per_joint=per_joint, expected=expected)
-
-
-def _motion_labels(result: Result, joint: int) -> np.ndarray:
-    """Label the reference of a joint, stretch by stretch; -1 where there is none."""
-    velocity = result.reference.velocity[:, joint]
-    time_ns = result.recording.time_ns
-    labels = np.full(len(velocity), -1, dtype=np.int64)
-    rows = np.flatnonzero(np.isfinite(velocity))
-    for run in unbroken_runs(time_ns[rows], result.options.max_gap_s):
-        run = rows[run]
-        if len(run) > 1:
-            time_s = (time_ns[run] - time_ns[run[0]]) / NANOSECONDS_PER_SECOND
-            labels[run] = motion_labels(velocity[run], time_s)
-    return labels

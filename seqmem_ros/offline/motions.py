@@ -113,6 +113,34 @@ def sudden_stop(before: Segment, at_s: float, decay_s: float) -> Segment:
     return Segment(duration_s, motion, float(motion(np.array([duration_s]))[0][0]))
 
 
+def rippled(motion: Motion, waves_per_rad: float, share: float, phase_rad: float) -> Motion:
+    r"""
+    Let the velocity ripple with the position, as gears and motors make it.
+
+    .. math:: p = p_0 + \frac{s}{k} \sin(k p_0 + \varphi), \quad
+       v = v_0 (1 + s \cos(k p_0 + \varphi))
+
+    The kinematic error of a harmonic drive is such a function of the position (Tuttle and Seering,
+    *IEEE Trans. Robotics and Automation* 12(3), 1996). A joint that stands still does not ripple.
+
+    :param motion: the smooth motion, :math:`p_0`
+    :param waves_per_rad: k, rad/rad
+    :param share: s, the largest change of the velocity as a part of itself
+    :param phase_rad: :math:`\varphi`
+    :returns: the motion
+    """
+
+    def with_ripple(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        position, velocity, acceleration = motion(t)
+        angle = waves_per_rad * position + phase_rad
+        factor = 1 + share * np.cos(angle)
+        bend = -share * waves_per_rad * velocity**2 * np.sin(angle)
+        wave = share / waves_per_rad * np.sin(angle)
+        return position + wave, velocity * factor, acceleration * factor + bend
+
+    return with_ripple
+
+
 def chain(segments: list[Segment]) -> Motion:
     """
     Run segments one after the other.

@@ -36,12 +36,17 @@ from seqmem_ros.offline.tune import rmse_of
 from seqmem_ros.offline.tune import sweep
 
 SHIPPED = {
-    'velocity_gru': TrainingOptions(model='gru', n_steps=4000),
-    'velocity_lstm': TrainingOptions(model='lstm', n_steps=4000),
+    'velocity_gru': TrainingOptions(model='gru', n_steps=8000),
+    'velocity_lstm': TrainingOptions(model='lstm', n_steps=8000),
     'velocity_attention': TrainingOptions(
-        model='attention', n_steps=3000, batch_size=32, n_samples=384, learning_rate=2e-3
+        model='attention',
+        n_layers=2,
+        n_steps=5000,
+        batch_size=32,
+        n_samples=384,
+        learning_rate=1e-3,
     ),
-    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=3000),
+    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=4000),
 }
 # Never used in training: its seeds count up from 0 and its data are drawn from these alone.
 SCORE_SEED = 20_261_129

@@ -15,6 +15,7 @@ from seqmem_ros.offline.motions import hold
 from seqmem_ros.offline.motions import jerk_limited_trapezoid
 from seqmem_ros.offline.motions import minimum_jerk
 from seqmem_ros.offline.motions import Motion
+from seqmem_ros.offline.motions import rippled
 from seqmem_ros.offline.motions import Segment
 from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.motions import SLOWEST_RAD_S
@@ -22,6 +23,9 @@ from seqmem_ros.offline.motions import sudden_stop
 
 KINDS = ('moves', 'trapezoids', 'contacts', 'sines', 'wander', 'cruise', 'still')
 TURN_RAD = 2 * np.pi
+# No arm moves as smoothly as its path was planned.
+RIPPLED_SHARE = 0.5
+LARGEST_RIPPLE = 0.08
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Encoder:
     :param stamp_jitter: the same for the stamp alone
     :param drop: probability that a sample is lost
     :param repeat: probability that a sample shows the position of the one before
+    :param wraps: the position starts over at half a turn; else it counts turns without end
     """
 
     rate_hz: float
@@ -46,6 +51,7 @@ class Encoder:
     stamp_jitter: float = 0.0
     drop: float = 0.0
     repeat: float = 0.0
+    wraps: bool = False
 
     @property
     def count_rad(self) -> float:
@@ -106,19 +112,10 @@ def random_motion(rng: np.random.Generator, kind: str, duration_s: float) -> Mot
         raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got '{kind}'")
     # Slow motions are the harder half, but an arm at work is rarely below a degree a second.
     slowest_rad_s = float(rng.choice([SLOWEST_RAD_S, 0.05, 0.05]))
-    peak_rad_s = float(np.exp(rng.uniform(np.log(slowest_rad_s), np.log(FASTEST_RAD_S))))
-    if kind == 'still':
-        return chain([hold(duration_s)])
-    if kind == 'cruise':
-        return chain([jerk_limited_trapezoid(_signed(rng, peak_rad_s), 0.1, duration_s)])
-    if kind in ('sines', 'wander'):
-        return _random_sines(rng, kind, peak_rad_s)
-    segments: list[Segment] = []
-    while sum(segment.duration_s for segment in segments) < duration_s:
-        if rng.random() < 0.4:
-            segments.append(hold(rng.uniform(0.05, 0.8)))
-        segments.append(_random_move(rng, kind, _signed(rng, peak_rad_s * rng.uniform(0.1, 1))))
-    return chain(segments)
+    fastest_rad_s = FASTEST_RAD_S / (1 + LARGEST_RIPPLE)
+    peak_rad_s = float(np.exp(rng.uniform(np.log(slowest_rad_s), np.log(fastest_rad_s))))
+    motion = _smooth_motion(rng, kind, duration_s, peak_rad_s)
+    return _rippled_at_random(rng, motion, peak_rad_s) if rng.random() < RIPPLED_SHARE else motion
 
 
 def record(
@@ -150,6 +147,9 @@ def record(
     fresh = rng.random(n_samples) >= encoder.repeat
     fresh[0] = True
     counts = counts[np.maximum.accumulate(np.where(fresh, np.arange(n_samples), 0))]
+    if encoder.wraps:
+        half_turn = 2 ** (encoder.bits - 1)
+        counts = (counts + half_turn) % (2 * half_turn) - half_turn
     return Recording(stamp_ns, counts * encoder.count_rad, velocity, acceleration, encoder, kind)
 
 
@@ -167,6 +167,30 @@ def simulate(rng: np.random.Generator, n_samples: int, kind: str | None = None) 
     encoder = random_encoder(rng)
     motion = random_motion(rng, kind, n_samples / encoder.rate_hz)
     return record(rng, motion, encoder, n_samples, kind)
+
+
+def _smooth_motion(
+    rng: np.random.Generator, kind: str, duration_s: float, peak_rad_s: float
+) -> Motion:
+    if kind == 'still':
+        return chain([hold(duration_s)])
+    if kind == 'cruise':
+        return chain([jerk_limited_trapezoid(_signed(rng, peak_rad_s), 0.1, duration_s)])
+    if kind in ('sines', 'wander'):
+        return _random_sines(rng, kind, peak_rad_s)
+    segments: list[Segment] = []
+    while sum(segment.duration_s for segment in segments) < duration_s:
+        if rng.random() < 0.4:
+            segments.append(hold(rng.uniform(0.05, 0.8)))
+        segments.append(_random_move(rng, kind, _signed(rng, peak_rad_s * rng.uniform(0.1, 1))))
+    return chain(segments)
+
+
+def _rippled_at_random(rng: np.random.Generator, motion: Motion, peak_rad_s: float) -> Motion:
+    fastest_hz = np.exp(rng.uniform(np.log(2), np.log(20)))
+    waves_per_rad = TURN_RAD * fastest_hz / peak_rad_s
+    share = np.exp(rng.uniform(np.log(0.002), np.log(LARGEST_RIPPLE)))
+    return rippled(motion, waves_per_rad, share, rng.uniform(0, TURN_RAD))
 
 
 def _signed(rng: np.random.Generator, value: float) -> float:

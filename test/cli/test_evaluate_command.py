@@ -133,7 +133,7 @@ def save_network(path, labels=()):
         'cell': 'gru',
         'n_in': N_FEATURES,
         'n_hidden': 4,
-        'n_out': N_STEERING + len(labels),
+        'n_out': N_STEERING + 2 * len(labels),
     }
     task = 'label' if labels else 'velocity'
     spec = ModelSpec(task=task, network=network, labels=labels)
@@ -155,7 +155,7 @@ def test_networks_from_weights_files_are_scored_beside_the_filters(tmp_path, cap
     digest = hashlib.sha256(velocity.read_bytes()).hexdigest()[:12]
     assert (entries['mine']['source'], entries['mine']['digest']) == (str(velocity), digest)
     assert entries['mine']['samples'] == entries['kalman']['samples'] > 0
-    assert len(entries['states']['confusion']) == 4
+    assert len(entries['states']['confusion']) == 3
     assert 0.0 <= entries['states']['macro_f1'] <= 1.0
     assert (tmp_path / 'x.png').read_bytes().startswith(b'\x89PNG')
 

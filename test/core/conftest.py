@@ -74,7 +74,7 @@ SPECS = {
     'lstm': ModelSpec('velocity', recurrent('lstm', N_FEATURES, N_STEERING)),
     'attention': ModelSpec('velocity', attention(N_FEATURES, N_STEERING)),
     'label': ModelSpec(
-        'label', recurrent('gru', N_FEATURES, N_STEERING + 2), labels=('still', 'moving')
+        'label', recurrent('gru', N_FEATURES, N_STEERING + 4), labels=('still', 'moving')
     ),
     'direct': ModelSpec(
         'velocity',

@@ -19,7 +19,7 @@ SHIPPED = {
     'gru': 'velocity_gru', 'lstm': 'velocity_lstm', 'attention': 'velocity_attention',
     'motion': 'motion_gru',
 }  # fmt: skip
-MOTIONS = ('stationary', 'accelerating', 'steady', 'decelerating')
+MOTIONS = ('stationary', 'forward', 'backward')
 WEIGHTS_DIR = Path(seqmem_ros.__file__).parent / 'weights'
 
 

@@ -175,3 +175,22 @@ def test_a_batch_equals_one_by_one(x64, motion):
     together = observer.forward(batch)
     alone = [observer.forward(one) for one in batch]
     np.testing.assert_allclose(together, np.stack(alone), rtol=1e-7, atol=1e-8)
+
+
+def test_a_label_has_a_part_that_turns_with_the_direction(x64, motion):
+    """Logits are e + o v / (|v| + 0.001), with e and o from the network, one pair a label."""
+    rng = np.random.default_rng(7)
+    n_labels = 3
+    dense = nn.Dense(N_FEATURES, N_STEERING + 2 * n_labels, jax.random.key(0))
+    weights = 0.5 * rng.standard_normal((N_STEERING + 2 * n_labels, N_FEATURES))
+    bias = rng.standard_normal(N_STEERING + 2 * n_labels)
+    dense.W.value, dense.b.value = jnp.asarray(weights), jnp.asarray(bias)
+    observer = SteeredObserver(nn.Sequential(dense), n_labels)
+    velocity, features = reference(*motion, weights[:N_STEERING], bias[:N_STEERING])
+    parts = features @ weights[N_STEERING:].T + bias[N_STEERING:]
+    direction = (velocity / (np.abs(velocity) + 1e-3))[:, None]
+    got = observer.forward(jnp.asarray(inputs(*motion)))
+    np.testing.assert_allclose(got[:, 0], velocity, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(
+        got[:, 1:], parts[:, :3] + parts[:, 3:] * direction, rtol=1e-6, atol=1e-6
+    )

@@ -7,6 +7,7 @@ from seqmem_ros.offline.motions import chain
 from seqmem_ros.offline.motions import hold
 from seqmem_ros.offline.motions import jerk_limited_trapezoid
 from seqmem_ros.offline.motions import minimum_jerk
+from seqmem_ros.offline.motions import rippled
 from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.motions import sudden_stop
 
@@ -141,3 +142,22 @@ def test_sines_are_a_sum_with_exact_derivatives():
     slope, bend = _central_differences(motion, time_s, 1e-5)
     np.testing.assert_allclose(velocity, slope, atol=1e-7)
     np.testing.assert_allclose(acceleration, bend, atol=1e-6)
+
+
+def test_a_ripple_follows_the_position_and_keeps_its_derivatives():
+    smooth = sines(np.array([0.4]), np.array([0.7]), np.array([0.3]))
+    motion = rippled(smooth, 30.0, 0.05, 1.0)
+    time_s = np.linspace(0.0, 2.0, 801)
+    position, velocity, acceleration = motion(time_s)
+    expected = np.array([p + 0.05 / 30 * np.sin(30 * p + 1.0) for p in smooth(time_s)[0]])
+    np.testing.assert_allclose(position, expected, rtol=1e-12)
+    slope, bend = _central_differences(motion, time_s, 1e-6)
+    np.testing.assert_allclose(velocity, slope, atol=1e-6)
+    np.testing.assert_allclose(acceleration, bend, atol=1e-4)
+    share = velocity / smooth(time_s)[1] - 1
+    assert np.abs(share).max() == pytest.approx(0.05, rel=1e-2)
+
+
+def test_what_stands_still_does_not_ripple():
+    _, velocity, acceleration = rippled(chain([hold(1.0)]), 30.0, 0.05, 1.0)(np.arange(5) / 10)
+    assert not velocity.any() and not acceleration.any()

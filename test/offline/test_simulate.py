@@ -206,3 +206,14 @@ def test_repeats_show_the_position_before_and_have_their_share():
     error = (recording.position - truth)[1:][~same]
     assert np.ptp(error) <= 1.01 * fine.count_rad
     np.testing.assert_array_equal(recording.velocity, 2.0)
+
+
+def test_a_wrapping_joint_starts_over_at_half_a_turn_and_keeps_its_velocity():
+    motion = sines(np.array([9.0]), np.array([0.2]), np.array([0.0]))
+    endless = _recorded(PERFECT, motion=motion)
+    wrapping = _recorded(replace(PERFECT, wraps=True), motion=motion)
+    assert np.abs(endless.position).max() > 6.0
+    assert wrapping.position.min() >= -np.pi and wrapping.position.max() < np.pi
+    turns = (endless.position - wrapping.position) / (2 * np.pi)
+    np.testing.assert_allclose(turns, np.rint(turns), atol=1e-9)
+    np.testing.assert_array_equal(endless.velocity, wrapping.velocity)

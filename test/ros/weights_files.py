@@ -33,7 +33,7 @@ SPECS = {
     'gru': ModelSpec('velocity', recurrent('gru', N_FEATURES, N_STEERING)),
     'lstm': ModelSpec('velocity', recurrent('lstm', N_FEATURES, N_STEERING)),
     'attention': ModelSpec('velocity', attention(N_FEATURES, N_STEERING)),
-    'label': ModelSpec('label', recurrent('gru', N_FEATURES, N_STEERING + 2), labels=LABELS),
+    'label': ModelSpec('label', recurrent('gru', N_FEATURES, N_STEERING + 4), labels=LABELS),
     'arm_label': ModelSpec(
         'label', recurrent('gru', 3, 2), readout='direct', features=('difference',),
         joints=JOINTS, labels=LABELS,
