@@ -44,7 +44,7 @@ SHIPPED = {
         n_steps=5000,
         batch_size=32,
         n_samples=384,
-        learning_rate=1e-3,
+        learning_rate=7e-4,
     ),
     'motion_gru': TrainingOptions(task='label', model='gru', n_steps=4000),
 }

@@ -21,7 +21,7 @@ from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.motions import SLOWEST_RAD_S
 from seqmem_ros.offline.motions import sudden_stop
 
-KINDS = ('moves', 'trapezoids', 'contacts', 'sines', 'wander', 'cruise', 'still')
+KINDS = ('moves', 'trapezoids', 'contacts', 'sines', 'wander', 'cruise', 'scan', 'still')
 TURN_RAD = 2 * np.pi
 # No arm moves as smoothly as its path was planned.
 RIPPLED_SHARE = 0.5
@@ -114,6 +114,8 @@ def random_motion(rng: np.random.Generator, kind: str, duration_s: float) -> Mot
     slowest_rad_s = float(rng.choice([SLOWEST_RAD_S, 0.05, 0.05]))
     fastest_rad_s = FASTEST_RAD_S / (1 + LARGEST_RIPPLE)
     peak_rad_s = float(np.exp(rng.uniform(np.log(slowest_rad_s), np.log(fastest_rad_s))))
+    if kind == 'scan':
+        peak_rad_s = float(rng.uniform(0.3, fastest_rad_s))
     motion = _smooth_motion(rng, kind, duration_s, peak_rad_s)
     return _rippled_at_random(rng, motion, peak_rad_s) if rng.random() < RIPPLED_SHARE else motion
 
@@ -163,7 +165,7 @@ def simulate(rng: np.random.Generator, n_samples: int, kind: str | None = None) 
     :returns: the recording
     """
     if kind is None:
-        kind = str(rng.choice(KINDS, p=[0.22, 0.2, 0.14, 0.16, 0.14, 0.08, 0.06]))
+        kind = str(rng.choice(KINDS, p=[0.2, 0.18, 0.14, 0.14, 0.14, 0.06, 0.08, 0.06]))
     encoder = random_encoder(rng)
     motion = random_motion(rng, kind, n_samples / encoder.rate_hz)
     return record(rng, motion, encoder, n_samples, kind)
@@ -176,6 +178,8 @@ def _smooth_motion(
         return chain([hold(duration_s)])
     if kind == 'cruise':
         return chain([jerk_limited_trapezoid(_signed(rng, peak_rad_s), 0.1, duration_s)])
+    if kind == 'scan':
+        return _random_scan(rng, duration_s, peak_rad_s)
     if kind in ('sines', 'wander'):
         return _random_sines(rng, kind, peak_rad_s)
     segments: list[Segment] = []
@@ -208,6 +212,14 @@ def _random_sines(rng: np.random.Generator, kind: str, peak_rad_s: float) -> Mot
     speed_rad_s *= peak_rad_s / speed_rad_s.sum()
     phase_rad = rng.uniform(0, TURN_RAD, n)
     return sines(speed_rad_s / (TURN_RAD * frequency_hz), frequency_hz, phase_rad)
+
+
+def _random_scan(rng: np.random.Generator, duration_s: float, peak_rad_s: float) -> Motion:
+    """Go to and fro fast, as a joint does that carries a laser scanner."""
+    ramp_s = np.exp(rng.uniform(np.log(0.02), np.log(0.4)))
+    there = jerk_limited_trapezoid(peak_rad_s, ramp_s, rng.uniform(0, 0.8))
+    back = jerk_limited_trapezoid(-peak_rad_s * rng.uniform(0.4, 1), ramp_s, rng.uniform(0, 0.8))
+    return chain([there, back] * int(np.ceil(duration_s / (there.duration_s + back.duration_s))))
 
 
 def _random_move(rng: np.random.Generator, kind: str, speed_rad_s: float) -> Segment:
