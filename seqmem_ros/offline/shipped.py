@@ -37,14 +37,14 @@ from seqmem_ros.offline.tune import sweep
 
 SHIPPED = {
     'velocity_gru': TrainingOptions(model='gru', n_steps=8000),
-    'velocity_lstm': TrainingOptions(model='lstm', n_steps=8000),
+    'velocity_lstm': TrainingOptions(model='lstm', n_steps=5000),
     'velocity_attention': TrainingOptions(
         model='attention',
-        n_layers=2,
-        n_steps=5000,
+        n_steps=3000,
         batch_size=32,
         n_samples=384,
-        learning_rate=7e-4,
+        learning_rate=2e-3,
+        gradient_samples=128,
     ),
     'motion_gru': TrainingOptions(task='label', model='gru', n_steps=4000),
 }

@@ -31,7 +31,7 @@ from seqmem_ros.offline.simulate import Recording
 from seqmem_ros.offline.simulate import simulate
 from seqmem_ros.offline.training import make_optimizer
 from seqmem_ros.offline.training import make_train_step
-from seqmem_ros.offline.training import unroll
+from seqmem_ros.offline.training import unroll_truncated
 
 MODELS = ('gru', 'lstm', 'rnn', 'attention')
 # Simulating is a tenth of the work, so a recording serves a few times before it is replaced.
@@ -63,6 +63,8 @@ class TrainingOptions:
     :param batch_size: recordings in each
     :param n_samples: length of a recording
     :param learning_rate: highest, reached in a few steps, falls to a fiftieth on a cosine
+    :param gradient_samples: the gradient reaches back over so many samples (truncated
+        backpropagation); the values over the whole recording
     :param seed: of the weights and of all data
     :raises SeqmemError: if the model or the task is unknown, or a number out of its range
     """
@@ -75,6 +77,7 @@ class TrainingOptions:
     batch_size: int = 48
     n_samples: int = 512
     learning_rate: float = 3e-3
+    gradient_samples: int = 512
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -84,7 +87,14 @@ class TrainingOptions:
             raise SeqmemError(f"task: expected velocity or label, got '{self.task}'")
         # A loss is taken of the samples behind the first window.
         lowest = {'n_samples': WINDOW + 1, 'seed': 0}
-        for name in ('hidden_size', 'n_layers', 'n_steps', 'batch_size', 'n_samples', 'seed'):
+        for name in (
+            *lowest,
+            'hidden_size',
+            'n_layers',
+            'n_steps',
+            'batch_size',
+            'gradient_samples',
+        ):
             if not getattr(self, name) >= lowest.get(name, 1):
                 raise SeqmemError(
                     f'{name}: expected at least {lowest.get(name, 1)}, got {getattr(self, name)}'
@@ -154,7 +164,8 @@ def train(
     )
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
     optimizer = optax.apply_if_finite(make_optimizer('adam', schedule), MOST_BAD_STEPS)
-    step = make_train_step(loss_for(len(spec.labels)), optimizer)
+    loss_of = loss_for(len(spec.labels), options.gradient_samples)
+    step = make_train_step(loss_of, optimizer)
     opt_state = optimizer.init(network)
     bad_in_a_row = 0
     for number, batch in enumerate(batches(options), start=1):
@@ -172,18 +183,20 @@ def train(
     return SequenceModel(replace(spec, card=card), network)
 
 
-def loss_for(n_labels: int) -> Callable[..., jax.Array]:
+def loss_for(n_labels: int, gradient_samples: int = 512) -> Callable[..., jax.Array]:
     """
     Make the loss of :func:`train`.
 
     :param n_labels: 0 for velocity
+    :param gradient_samples: see :class:`TrainingOptions`
     :returns: function of (network, raw inputs, velocity, count velocity, label indices)
     """
 
     def loss(
         network: Module, raw: jax.Array, velocity: jax.Array, count: jax.Array, labels: jax.Array
     ) -> jax.Array:
-        outputs, (_, memory) = unroll(SteeredObserver(network, n_labels), lags(raw))
+        observer = SteeredObserver(network, n_labels)
+        outputs, (_, memory) = unroll_truncated(observer, lags(raw), gradient_samples)
         outputs = outputs[:, WINDOW:]
         squared = jnp.mean((outputs[..., 0] - velocity[:, WINDOW:]) ** 2, axis=1)
         log_rmse = 0.5 * jnp.mean(jnp.log(squared + (LOSS_FLOOR_SHARE * count) ** 2))
