@@ -21,7 +21,7 @@ class RNN(RecurrentLayer):
     The simple recurrent layer.
 
     ``h = f(W x + U h_prev + b)``. Elman, *Finding structure in time*, Cognitive Science 14 (1990),
-    p. 179, Fig. 2; with tanh or relu for his logistic function, as in PyTorch.
+    pages 179 to 211, Fig. 2; with tanh or relu for his logistic function, as in PyTorch.
 
     W has shape (n_hidden, n_in), U (n_hidden, n_hidden), b (n_hidden,). The state is h.
 
