@@ -136,45 +136,78 @@ class Kalman(Filter):
 
     def init_state(self, capacity: int) -> dict[str, np.ndarray]:
         """Make an empty memory; see :class:`~seqmem_ros.core.estimator.Estimator`."""
-        return {'mean': np.zeros((capacity, 3)), 'covariance': np.zeros((capacity, 3, 3))}
+        return {'mean': np.zeros((capacity, 3)), 'covariance': np.zeros((capacity, 6))}
 
     def step(self, windows: JointWindows, advance: np.ndarray, state: Any) -> tuple:
         """Take one new sample; see :class:`~seqmem_ros.core.estimator.Estimator`."""
         first = windows.count == 1
         position = windows.position[:, -1]
-        # Velocity and acceleration are unknown at the start, the position is measured.
-        start = np.diag([self.noise_rad**2, 10.0**2, 100.0**2])
-        mean, covariance = self._predicted(state, windows.elapsed_s()[:, 0])
-        mean, covariance = self._updated(mean, covariance, position)
-        mean[first] = np.stack([position, 0 * position, 0 * position], axis=1)[first]
-        covariance[first] = start
+        new = kalman_step(
+            (state['mean'].T, state['covariance'].T),
+            windows.elapsed_s()[:, 0],
+            position,
+            self.jerk_density,
+            self.noise_rad,
+        )
+        start = kalman_start(position, self.noise_rad)
+        mean, covariance = (np.where(first, s, n).T for s, n in zip(start, new))
         mean = np.where(advance[:, None], mean, state['mean'])
-        covariance = np.where(advance[:, None, None], covariance, state['covariance'])
+        covariance = np.where(advance[:, None], covariance, state['covariance'])
         return mean[:, 1], {'mean': mean, 'covariance': covariance}
 
-    def _predicted(self, state: Any, step_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        t = step_s
-        transition = np.zeros((len(t), 3, 3))
-        transition[:, [0, 1, 2], [0, 1, 2]] = 1.0
-        transition[:, 0, 1] = transition[:, 1, 2] = t
-        transition[:, 0, 2] = t**2 / 2
-        noise = np.stack(
-            [t**5 / 20, t**4 / 8, t**3 / 6, t**4 / 8, t**3 / 3, t**2 / 2, t**3 / 6, t**2 / 2, t],
-            axis=1,
-        ).reshape(-1, 3, 3)
-        mean = (transition @ state['mean'][:, :, None])[:, :, 0]
-        covariance = transition @ state['covariance'] @ transition.transpose(0, 2, 1)
-        return mean, covariance + self.jerk_density * noise
 
-    def _updated(
-        self, mean: np.ndarray, covariance: np.ndarray, position: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        gain = covariance[:, :, 0] / (covariance[:, :1, 0] + self.noise_rad**2)
-        mean = mean + gain * (position - mean[:, 0])[:, None]
-        # Joseph's form: stays symmetric and positive over an endless stream.
-        keep = np.eye(3) - gain[:, :, None] * np.array([1.0, 0.0, 0.0])
-        covariance = keep @ covariance @ keep.transpose(0, 2, 1)
-        return mean, covariance + self.noise_rad**2 * gain[:, :, None] * gain[:, None, :]
+def kalman_start(position: np.ndarray, noise_rad: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Begin where velocity and acceleration are unknown and the position is measured.
+
+    :param position: rad, shape (R,)
+    :param noise_rad: standard deviation of a measured position, rad
+    :returns: mean of position, velocity and acceleration, shape (3, R), and the upper triangle
+        of their covariance row by row, shape (6, R)
+    """
+    zero = np.zeros_like(position)
+    variances = (noise_rad**2, 0.0, 0.0, 10.0**2, 0.0, 100.0**2)
+    return np.stack([position, zero, zero]), np.stack([zero + value for value in variances])
+
+
+def kalman_step(
+    state: tuple[np.ndarray, np.ndarray],
+    step_s: np.ndarray,
+    position: np.ndarray,
+    jerk_density: float | np.ndarray,
+    noise_rad: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Predict and correct by one measured position; the equations are those of :class:`Kalman`.
+
+    Written out by entries: for matrices of three a batched product costs more than its sums.
+
+    :param state: mean and covariance, see :func:`kalman_start`
+    :param step_s: time since the last sample in s, broadcasts to shape (R,)
+    :param position: rad, broadcasts to shape (R,)
+    :param jerk_density: q in rad^2/s^5, one for all rows or shape (R,)
+    :param noise_rad: r in rad
+    :returns: the new mean and covariance
+    """
+    (p, v, a), (pp, pv, pa, vv, va, aa) = state
+    t, half = step_s, step_s**2 / 2
+    p, v = p + t * v + half * a, v + t * a
+    pp = pp + 2 * t * pv + 2 * half * pa + t**2 * vv + 2 * t * half * va + half**2 * aa
+    pv = pv + t * vv + half * va + t * (pa + t * va + half * aa)
+    pa = pa + t * va + half * aa
+    vv = vv + 2 * t * va + t**2 * aa
+    va = va + t * aa
+    q = jerk_density
+    pp, pv, pa = pp + q * t**5 / 20, pv + q * t**4 / 8, pa + q * t**3 / 6
+    vv, va, aa = vv + q * t**3 / 3, va + q * t**2 / 2, aa + q * t
+    innovation, total = position - p, pp + noise_rad**2
+    k_p, k_v, k_a = pp / total, pv / total, pa / total
+    keep = noise_rad**2 / total  # 1 - k_p without the difference of two near numbers
+    mean = np.stack([p + k_p * innovation, v + k_v * innovation, a + k_a * innovation])
+    covariance = np.stack(
+        [keep * pp, keep * pv, keep * pa, vv - k_v * pv, va - k_v * pa, aa - k_a * pa]
+    )
+    return mean, covariance
 
 
 def _newest_difference(windows: JointWindows) -> np.ndarray:

@@ -6,7 +6,7 @@ with hindsight, the oracle, is what no person can deploy, and a bar to be measur
 """
 
 from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.filters import Kalman
 from seqmem_ros.core.filters import LowPass
 from seqmem_ros.core.filters import SavitzkyGolay
+from seqmem_ros.offline.sequences import kalman_together
+from seqmem_ros.offline.sequences import rows_of
 from seqmem_ros.offline.sequences import run_together
 from seqmem_ros.offline.simulate import Recording
 
@@ -35,20 +37,20 @@ SKIPPED_SAMPLES = 20
 FLOOR_SHARE = 1e-3
 
 
-def rmse_of(estimates: np.ndarray, recordings: Iterable[Recording]) -> np.ndarray:
+def rmse_of(estimates: np.ndarray, recordings: Sequence[Recording]) -> np.ndarray:
     """
     Score estimates against the exact velocity.
 
-    :param estimates: rad/s, shape (B, T)
+    :param estimates: rad/s, shape (B, T), T samples of the longest recording
     :param recordings: B recordings
     :returns: root mean squared error of each recording in rad/s, shape (B,)
     """
-    truth = np.stack([recording.velocity for recording in recordings])
-    error = (estimates - truth)[:, SKIPPED_SAMPLES:]
-    return np.sqrt(np.mean(error**2, axis=1))
+    data = rows_of(recordings)
+    squares = np.where(data.known, (estimates - data.velocity) ** 2, 0.0)[:, SKIPPED_SAMPLES:]
+    return np.sqrt(squares.sum(axis=1) / data.known[:, SKIPPED_SAMPLES:].sum(axis=1))
 
 
-def geometric_mean_rmse(rmse: np.ndarray, recordings: Iterable[Recording]) -> float:
+def geometric_mean_rmse(rmse: np.ndarray, recordings: Sequence[Recording]) -> float:
     """
     Average over recordings so that a fast and a slow one count the same.
 
@@ -60,25 +62,38 @@ def geometric_mean_rmse(rmse: np.ndarray, recordings: Iterable[Recording]) -> fl
     return float(np.exp(np.mean(np.log(np.maximum(rmse, FLOOR_SHARE * count_rad_s)))))
 
 
-def sweep(name: str, recordings: list[Recording]) -> tuple[np.ndarray, np.ndarray]:
+def sweep(name: str, recordings: Sequence[Recording]) -> tuple[np.ndarray, np.ndarray]:
     """
     Try every setting of a filter on every recording.
 
     :param name: out of :data:`GRIDS`
-    :param recordings: B recordings of one length
+    :param recordings: B recordings
     :returns: settings, shape (S,), and errors in rad/s, shape (S, B)
     """
     make, settings = GRIDS[name]
+    if name == 'kalman':
+        return np.array(settings), _kalman_errors(np.array(settings), recordings)
     errors = [rmse_of(run_together(make(s), recordings), recordings) for s in settings]
     return np.array(settings), np.stack(errors)
 
 
-def tuned_once(name: str, recordings: list[Recording]) -> tuple[float, float]:
+def _kalman_errors(densities: np.ndarray, recordings: Sequence[Recording]) -> np.ndarray:
+    """Run all settings side by side: the finest grid belongs to the slowest filter."""
+    data = rows_of(recordings)
+    squares = np.zeros((len(densities), len(recordings)))
+    estimates = kalman_together(recordings, densities[:, None], KALMAN_NOISE_RAD)
+    for index, estimate in enumerate(estimates):
+        if index >= SKIPPED_SAMPLES:
+            squares += (estimate - data.velocity[:, index]) ** 2 * data.known[:, index]
+    return np.sqrt(squares / data.known[:, SKIPPED_SAMPLES:].sum(axis=1))
+
+
+def tuned_once(name: str, recordings: Sequence[Recording]) -> tuple[float, float]:
     """
     Find the setting that does best over all recordings.
 
     :param name: out of :data:`GRIDS`
-    :param recordings: B recordings of one length
+    :param recordings: B recordings
     :returns: the setting, and its geometric mean error in rad/s
     """
     settings, errors = sweep(name, recordings)
