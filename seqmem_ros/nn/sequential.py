@@ -138,6 +138,7 @@ class Residual(Module):
         :returns: the same shape, and the new state
         :raises ValueError: if the layer cannot stream or its output is not as wide as its input
         """
+        self.require_streaming()
         y, state = self.layer.step(x, state)
         return self._add(x, y), state
 
