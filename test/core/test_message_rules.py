@@ -224,7 +224,7 @@ def test_rejections_are_counted_in_a_row_and_joint_by_joint():
     no, yes = np.array([False]), np.array([True])
     assert not gates.exhausted(both, np.array([False, False])).any()
     assert not gates.exhausted(first, no).any()
-    gates.grow(4)
+    gates.resize(4)
     np.testing.assert_array_equal(gates.exhausted(both, np.array([False, True])), [True, False])
     # Both begin again: the first was exhausted, the second had a good value.
     assert not gates.exhausted(both, np.array([False, False])).any()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import numpy as np
 
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
@@ -34,6 +35,9 @@ SPECS = {
     'lstm': ModelSpec('velocity', recurrent('lstm', N_FEATURES, N_STEERING)),
     'attention': ModelSpec('velocity', attention(N_FEATURES, N_STEERING)),
     'label': ModelSpec('label', recurrent('gru', N_FEATURES, N_STEERING + 2), labels=LABELS),
+    'direct': ModelSpec(
+        'velocity', recurrent('gru', 1, 1), readout='direct', features=('difference',)
+    ),
     'arm_label': ModelSpec(
         'label', recurrent('gru', 3, 2), readout='direct', features=('difference',),
         joints=JOINTS, labels=LABELS,
@@ -41,8 +45,13 @@ SPECS = {
 }  # fmt: skip
 
 
-def write_weights(folder: Path, name: str) -> Path:
-    path = folder / f'{name}.safetensors'
+def write_weights(folder: Path, name: str, seed: int = 7, huge: bool = False) -> Path:
+    path = folder / f'{name}_{seed}.safetensors'
     spec = SPECS[name]
-    save_model(path, SequenceModel(spec, build_network(spec.network, jax.random.key(7))))
+    network = build_network(spec.network, jax.random.key(seed))
+    if huge:
+        for param in network.params():
+            # Finite, as the reader demands, and the sum of two is not.
+            param.value = np.where(np.asarray(param.value) > 0, 3e38, -3e38).astype(np.float32)
+    save_model(path, SequenceModel(spec, network))
     return path
