@@ -11,6 +11,7 @@ from seqmem_ros.core.dropped import Dropped
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.gates import ValueGates
 from seqmem_ros.core.joint_map import JointMap
+from seqmem_ros.core.joint_map import listed
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.journal import Journal
@@ -227,8 +228,8 @@ class Intake:
         first = int(np.flatnonzero(bad)[0])
         self._journal.last_event = (
             f'expected one position for one stamp, got {kept[at][first]:.6g} and then '
-            f'{sample.position[columns[at][first]]:.6g} for {joints[first]}; the first is kept: '
-            'do two publishers send the same joints?'
+            f'{sample.position[columns[at][first]]:.6g} for {listed([joints[first]])}; the first '
+            'is kept: do two publishers send the same joints?'
         )
         return self._journal.last_event
 
@@ -248,7 +249,7 @@ class Intake:
             raise TimeStartedAgain(sentence)
         self.restart(rows)
         self._journal.note_reset(
-            'time_backwards', f'{sentence}: {", ".join(names[c] for c in columns)}'
+            'time_backwards', f'{sentence}: {listed([names[c] for c in columns])}'
         )
 
     def _restart_after(self, gap_ns: np.ndarray, rows: np.ndarray, gap: np.ndarray) -> None:
@@ -298,7 +299,7 @@ class Intake:
         exhausted &= self.windows.count[rows] > 0
         if exhausted.any():
             self.restart(rows[exhausted])
-            whose = ', '.join(names[column] for column in columns[exhausted])
+            whose = listed([names[column] for column in columns[exhausted]])
             self._journal.note_reset(
                 'joint', f'{self._options.max_rejected} values in a row were rejected: {whose}'
             )
@@ -323,6 +324,6 @@ def _rejection(
 ) -> str:
     broken = [names[column] for column in columns[~finite]]
     if broken:
-        return f'expected finite values, got NaN, infinite or absurd ones for {", ".join(broken)}'
+        return f'expected finite values, got NaN, infinite or absurd ones for {listed(broken)}'
     far = [names[column] for column in columns[~near]]
-    return f'expected positions within max_velocity_rad_s, got a jump of {", ".join(far)}'
+    return f'expected positions within max_velocity_rad_s, got a jump of {listed(far)}'

@@ -16,6 +16,7 @@ MOST_JOINTS = 256
 
 # A sentence for people does not grow with the message.
 MOST_LISTED = 16
+LONGEST_NAME = 80
 
 
 class JointMap:
@@ -78,7 +79,7 @@ class JointMap:
         if len(set(names)) < len(names):
             twice = sorted(name for name, times in Counter(names).items() if times > 1)
             raise Dropped(
-                'drop_duplicate_names', f'expected each joint once, got twice: {_listed(twice)}'
+                'drop_duplicate_names', f'expected each joint once, got twice: {listed(twice)}'
             )
         if self._required:
             return self._rows_of_the_model(names)
@@ -86,8 +87,7 @@ class JointMap:
         if not columns:
             raise Dropped(
                 'drop_no_known_joint',
-                f'expected some of the joints {_listed(sorted(self._wanted))}, '
-                f'got {_listed(names)}',
+                f'expected some of the joints {listed(sorted(self._wanted))}, got {listed(names)}',
             )
         new = [names[i] for i in columns if names[i] not in self._row_of]
         if len(self._row_of) + len(new) > MOST_JOINTS:
@@ -119,11 +119,17 @@ def missing_joints(required: Sequence[str], missing: Sequence[str]) -> Dropped:
     """
     return Dropped(
         'drop_missing_joint',
-        f'expected {len(required)} joints {_listed(required)}, missing {_listed(missing)}',
+        f'expected {len(required)} joints {listed(required)}, missing {listed(missing)}',
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ', '.join(names[:MOST_LISTED]) or 'none'
+def listed(names: Sequence[str]) -> str:
+    """
+    Name joints in a sentence, which stays one line of bounded length whatever they are called.
+
+    :param names: names as they came in a message
+    :returns: the first of them, and how many there are more
+    """
+    shown = ', '.join(' '.join(name[:LONGEST_NAME].split()) for name in names[:MOST_LISTED])
     more = len(names) - MOST_LISTED
-    return f'{shown} and {more} more' if more > 0 else shown
+    return f'{shown} and {more} more' if more > 0 else shown or 'none'

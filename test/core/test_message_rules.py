@@ -165,6 +165,12 @@ def test_sentences_do_not_grow_with_the_message():
     assert len(sentence) < 300
 
 
+def test_names_cannot_break_a_line():
+    key, sentence = dropped(JointMap(wanted=('arm',)).rows, ('a\nb', 'x' * 5000))
+    assert key == 'drop_no_known_joint'
+    assert sentence == f'expected some of the joints arm, got a b, {"x" * 80}'
+
+
 def test_refused_names_leave_no_trace():
     joints = JointMap()
     rows_of(joints, [f'joint_{i}' for i in range(MOST_JOINTS - 1)])

@@ -50,8 +50,9 @@ def write_weights(folder: Path, name: str, seed: int = 7, huge: bool = False) ->
     spec = SPECS[name]
     network = build_network(spec.network, jax.random.key(seed))
     if huge:
-        for param in network.params():
-            # Finite, as the reader demands, and the sum of two is not.
-            param.value = np.where(np.asarray(param.value) > 0, 3e38, -3e38).astype(np.float32)
+        # Finite, as the reader demands; of a moving joint the sum is not.
+        named = network.named_params()
+        for name, value in (('layers.0.W', 100.0), ('layers.1.W', 3e38)):
+            named[name].value = np.full(named[name].shape, value, np.float32)
     save_model(path, SequenceModel(spec, network))
     return path
