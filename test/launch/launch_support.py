@@ -40,7 +40,7 @@ sys.exit(main())
 def describe(
     file: str, arguments: dict[str, str], before: tuple = (), after: tuple = ()
 ) -> LaunchDescription:
-    """Launch a file of the package between other actions, in a ROS domain that nobody else uses."""
+    """Launch a file of the package, between other actions, in a ROS domain of its own."""
     _find_package()
     os.environ.update(environment_on_this_machine(_domain().number))
     path = PathJoinSubstitution([FindPackageShare('seqmem_ros'), 'launch', file])

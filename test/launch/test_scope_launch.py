@@ -1,4 +1,4 @@
-"""Arguments stay where they are declared: none gets out into the file that includes ours, or in."""
+"""Arguments stay where they are declared: none gets out to the file that includes ours, or in."""
 
 from pathlib import Path
 import sys
