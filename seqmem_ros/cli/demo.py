@@ -68,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
     # First, so that a missing ROS is said before anything else happens.
     from seqmem_ros.core.estimators import load_estimator
     from seqmem_ros.offline.degrade import Degradation
+    from seqmem_ros.offline.bags import Selection
     from seqmem_ros.offline.evaluate import evaluate_bag
+    from seqmem_ros.offline.evaluate import Setting
     from seqmem_ros.offline.plots import plot_result
     from seqmem_ros.offline.tables import report
     from seqmem_ros.ros.live import run_live
@@ -88,9 +90,8 @@ def run(args: argparse.Namespace) -> int:
     )
     print('3. Scoring the same messages offline:\n', flush=True)
     names = (*FILTERS, args.model)
-    result = evaluate_bag(
-        args.bag, {name: load_estimator(name) for name in names}, degradation, topic=args.topic
-    )
+    setting = Setting(degradation, selection=Selection(args.topic))
+    result = evaluate_bag(args.bag, {name: load_estimator(name) for name in names}, setting)
     print(report(result))
     picture = out / f'demo_{args.model}.png'
     plot_result(result, picture)
