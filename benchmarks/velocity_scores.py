@@ -18,6 +18,7 @@ from velocity_suite import Suite
 
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.estimators import FILTERS
+from seqmem_ros.core.filters import Filter
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.weights import load_model
@@ -173,7 +174,8 @@ def oracle_estimates(recordings: Sequence[Recording]) -> np.ndarray:
     :param recordings: B recordings, the longest of T samples
     :returns: rad/s, shape (B, T)
     """
-    densities, errors = sweep('kalman', recordings)
+    settings, errors = sweep('kalman', recordings)
+    densities = np.array([setting['jerk_density'] for setting in settings])
     best = densities[errors.argmin(axis=0)]
     return np.stack([*kalman_together(recordings, best, KALMAN_NOISE_RAD)], axis=1)
 
@@ -181,7 +183,7 @@ def oracle_estimates(recordings: Sequence[Recording]) -> np.ndarray:
 def _peer_estimates(suite: Suite, cache: Path | None) -> dict[str, np.ndarray]:
     data = rows_of(suite.recordings)
     names = [*FILTERS, ORACLE]
-    settings = repr([(n, vars(FILTERS[n]())) for n in FILTERS])
+    settings = repr([(name, _settings(make())) for name, make in FILTERS.items()])
     if cache and cache.exists():
         with np.load(cache) as kept:
             same = str(kept['settings']) == settings and np.array_equal(
@@ -196,6 +198,10 @@ def _peer_estimates(suite: Suite, cache: Path | None) -> dict[str, np.ndarray]:
             cache, settings=np.array(settings), position=data.position, **estimates
         )
     return estimates
+
+
+def _settings(filter_: Filter) -> dict[str, float]:
+    return {name: value for name, value in vars(filter_).items() if not name.startswith('_')}
 
 
 def _measured(

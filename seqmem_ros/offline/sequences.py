@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.core.filters import kalman_start
-from seqmem_ros.core.filters import kalman_step
+from seqmem_ros.core.filters.kalman import kalman_start
+from seqmem_ros.core.filters.kalman import kalman_step
 from seqmem_ros.core.inputs import N_LAGS
 from seqmem_ros.core.inputs import N_RAW
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
