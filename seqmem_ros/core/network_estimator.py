@@ -113,6 +113,8 @@ class NetworkEstimator:
         if self.joints:
             state = jax.tree.map(lambda leaf: leaf[None], state)
         outputs = outputs.reshape(len(memory), self._n_outputs).astype(memory.dtype)
+        if not self._packing.width:
+            return outputs
         return jnp.concatenate([outputs, self._packing.pack(state)], axis=1)
 
     def _run_window(self, raw: jax.Array) -> jax.Array:
