@@ -1,109 +1,40 @@
-"""What the scores say: the bars that a shipped model has to clear, and tables of the cells."""
+"""Tables of the scores, as text and as JSON."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
+from velocity_bars import bars
+from velocity_bars import list_bars
+from velocity_scores import geometric_mean
 from velocity_scores import ORACLE
 from velocity_scores import Scores
+from velocity_suite import Cell
 
-# Most that a model's error may be, as a share of a peer's; see docs/accuracy.md.
-MOST = {
-    ('simulated', 'best filter'): 0.60,
-    ('simulated', ORACLE): 1.0,
-    ('real', 'best filter'): 0.80,
-    ('real', ORACLE): 1.1,
-    ('real', 'worst cell'): 1.5,
-}
-STILL = 'still'
+_NOTHING = '-'
 
 
-@dataclass(frozen=True)
-class Bar:
+def report(scores: Scores) -> str:
     """
-    One number that has a limit.
-
-    :param model: whose
-    :param what: which
-    :param value: the number
-    :param most: its limit, None where it is only told
-    """
-
-    model: str
-    what: str
-    value: float
-    most: float | None = None
-
-    def __str__(self) -> str:
-        line = f'{self.model:<12} {self.what:<58} {self.value:6.3f}'
-        if self.most is None:
-            return line
-        return f'{line}  {"met" if self.value <= self.most else "NOT met"} (at most {self.most:g})'
-
-
-def list_bars(scores: Scores) -> list[Bar]:
-    """
-    Compare every model with the best filter and the oracle, over the cells of the suite.
-
-    :param scores: of :func:`velocity_scores.score`
-    :returns: the bars of all models
-    """
-    suite, best = scores.suite.name, scores.best_filter()
-    bars = []
-    for model in scores.models:
-        to_best, to_oracle = (scores.ratio(model, peer) for peer in (best, ORACLE))
-        worst = max(to_oracle, key=to_oracle.get)
-        bars += [
-            Bar(model, f'{suite}: RMSE / {best}', _mean(to_best), MOST[suite, 'best filter']),
-            Bar(model, f'{suite}: RMSE / oracle', _mean(to_oracle), MOST[suite, ORACLE]),
-            Bar(
-                model, f'{suite}: worst cell / oracle: {worst}', to_oracle[worst],
-                MOST.get((suite, 'worst cell')),
-            ),
-        ]  # fmt: skip
-        bars += _without_still(model, to_best, to_oracle, best) if suite == 'simulated' else []
-        bars += _standstill(scores, model)
-    return bars
-
-
-def _without_still(model: str, to_best: Mapping, to_oracle: Mapping, best: str) -> list[Bar]:
-    moving = [cell for cell in to_best if cell.motion != STILL]
-    return [
-        Bar(model, f'  the same without still joints / {best}', _mean(to_best, moving)),
-        Bar(model, '  the same without still joints / oracle', _mean(to_oracle, moving)),
-    ]
-
-
-def _standstill(scores: Scores, model: str) -> list[Bar]:
-    """Compare where joints rest: in the pauses of a motion, and where they never move."""
-    suite = scores.suite
-    ratio = scores.floored(model, 'standstill') / scores.floored(ORACLE, 'standstill')
-    still = np.array([cell.motion == STILL for cell in suite.cells])
-    noisy = np.array([r.encoder.noise_counts > 0 for r in suite.recordings])
-    groups = {
-        'rests within motions': ~still,
-        'still joints, quantised only': still & ~noisy,
-        'still joints, with noise': still & noisy,
-    }
-    limited = 'still joints, quantised only' if still.any() else 'rests within motions'
-    return [
-        Bar(
-            model, f'{suite.name}: standstill / oracle: {name}',
-            float(np.exp(np.nanmean(np.log(ratio[group])))), 1.0 if name == limited else None,
-        )
-        for name, group in groups.items()
-        if np.isfinite(ratio[group]).any()
-    ]  # fmt: skip
-
-
-def bars(scores: Scores) -> str:
-    """
-    Put the bars into lines.
+    Say all about one suite.
 
     :param scores: of :func:`velocity_scores.score`
     :returns: text
     """
-    return '\n'.join(str(bar) for bar in list_bars(scores))
+    parts = [
+        f'{scores.suite.name}: {len(scores.suite.recordings)} recordings, rad/s',
+        overview(scores),
+        'RMSE of the oracle in rad/s, and the shares of it that the others have',
+        by(scores, 'rate_hz'),
+        by(scores, 'bits'),
+        by(scores, 'motion'),
+        cells(scores),
+        bars(scores),
+    ]
+    return '\n\n'.join(parts)
 
 
 def overview(scores: Scores) -> str:
@@ -111,14 +42,20 @@ def overview(scores: Scores) -> str:
     Average every measure over all cells.
 
     :param scores: of :func:`velocity_scores.score`
-    :returns: text, one line an estimator
+    :returns: text, one line an estimator; rad/s, and the median lag in ms
     """
-    measures = [m for m in next(iter(scores.errors.values())) if m != 'lag_s']
-    lines = [f'{"estimator":<12}' + ''.join(f'{m:>12}' for m in measures) + f'{"lag ms":>9}']
+    first = next(iter(scores.errors.values()))
+    measures = [m for m in first if m not in ('lag_s', 'peak')]
+    with_lag = 'lag_s' in first
+    lines = [
+        f'{"estimator":<15}'
+        + ''.join(f'{m:>12}' for m in measures)
+        + (f'{"lag ms":>9}' if with_lag else '')
+    ]
     for name, errors in scores.errors.items():
-        numbers = [_mean(scores.by_cell(name, m)) for m in measures]
-        lag_ms = 1000 * np.nanmedian(errors['lag_s']) if 'lag_s' in errors else np.nan
-        lines.append(f'{name:<12}' + ''.join(f'{n:12.5f}' for n in numbers) + f'{lag_ms:9.1f}')
+        numbers = [geometric_mean(scores.by_cell(name, m).values()) for m in measures]
+        lag = f'{1000 * np.nanmedian(errors["lag_s"]):9.1f}' if with_lag else ''
+        lines.append(f'{name:<15}' + ''.join(_number(n, 12, 5) for n in numbers) + lag)
     return '\n'.join(lines)
 
 
@@ -129,21 +66,93 @@ def cells(scores: Scores) -> str:
     :param scores: of :func:`velocity_scores.score`
     :returns: text, one line a cell
     """
+    return _shares(scores, 'motion, rate, resolution', lambda cell: cell)
+
+
+def by(scores: Scores, *fields: str) -> str:
+    """
+    Average over all cells that share some fields.
+
+    :param scores: of :func:`velocity_scores.score`
+    :param fields: of :class:`velocity_suite.Cell`
+    :returns: text, one line a group
+    """
+    units = {'motion': '{}', 'rate_hz': '{} Hz', 'bits': '{} bits'}
+
+    def group_of(cell: Cell) -> str:
+        return ' '.join(units[name].format(getattr(cell, name)) for name in fields)
+
+    return _shares(scores, ', '.join(fields), group_of)
+
+
+def _shares(scores: Scores, title: str, group_of: Callable[[Cell], Hashable]) -> str:
     names = [name for name in scores.errors if name != ORACLE]
+    widths = [max(7, len(name) + 1) for name in names]
+    groups: dict[Hashable, list[Cell]] = {}
+    for cell in dict.fromkeys(scores.suite.cells):
+        groups.setdefault(group_of(cell), []).append(cell)
     oracle = scores.by_cell(ORACLE)
     ratios = {name: scores.ratio(name, ORACLE) for name in names}
-    lines = [f'{"RMSE / that of the oracle":<28}{"oracle":>10}' + _row(names, '{:>12}')]
-    for cell, value in oracle.items():
-        shares = [ratios[name][cell] for name in names]
-        lines.append(f'{cell!s:<28}{value:10.5f}' + _row(shares, '{:12.2f}'))
+    lines = [f'{title:<26}{ORACLE:>9}' + ''.join(f'{n:>{w}}' for n, w in zip(names, widths))]
+    for group, members in groups.items():
+        error = geometric_mean(oracle[cell] for cell in members)
+        shares = [geometric_mean(ratios[name][cell] for cell in members) for name in names]
+        row = ''.join(_number(share, width, 2) for share, width in zip(shares, widths))
+        lines.append(f'{group!s:<26}{error:9.5f}{row}')
     return '\n'.join(lines)
 
 
-def _row(values: list, form: str) -> str:
-    return ''.join(form.format(value) for value in values)
+def as_json(scores: Scores) -> dict[str, Any]:
+    """
+    Give all numbers.
+
+    :param scores: of :func:`velocity_scores.score`
+    :returns: what :mod:`json` can write: by cell and estimator all measures, and the bars
+    """
+    names = list(scores.errors)
+    by_cell = {
+        (name, measure): scores.by_cell(name, measure)
+        for name in names
+        for measure in scores.errors[name]
+    }
+    return {
+        'suite': scores.suite.name,
+        'recordings': len(scores.suite.recordings),
+        'best_filter': scores.best_filter(),
+        'cells': [
+            {
+                **asdict(cell),
+                'scores': {
+                    name: {m: _finite(by_cell[name, m][cell]) for m in scores.errors[name]}
+                    for name in names
+                },
+            }
+            for cell in dict.fromkeys(scores.suite.cells)
+        ],
+        'bars': [asdict(bar) | {'met': bar.met} for bar in list_bars(scores)],
+    }
 
 
-def _mean(values: Mapping, chosen: list | None = None) -> float:
-    numbers = np.array([values[key] for key in (values if chosen is None else chosen)])
-    finite = numbers[np.isfinite(numbers)]
-    return float(np.exp(np.mean(np.log(finite)))) if len(finite) else float('nan')
+def _finite(value: float) -> float | None:
+    return float(f'{value:.5g}') if np.isfinite(value) else None
+
+
+def _number(value: float, width: int, digits: int) -> str:
+    return f'{value:{width}.{digits}f}' if np.isfinite(value) else f'{_NOTHING:>{width}}'
+
+
+def unmet(scores: Scores, most: float) -> Sequence[str]:
+    """
+    List the cells where a model is worse than the oracle by more than a factor.
+
+    :param scores: of :func:`velocity_scores.score`
+    :param most: the factor
+    :returns: a line for each model, worst cell first
+    """
+    lines = []
+    for model in scores.models:
+        ratios = scores.ratio(model, ORACLE)
+        above = sorted((c for c in ratios if ratios[c] > most), key=ratios.get, reverse=True)
+        text = ', '.join(f'{cell} {ratios[cell]:.2f}' for cell in above) or 'none'
+        lines.append(f'{model:<11}{text}')
+    return lines

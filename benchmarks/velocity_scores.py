@@ -5,6 +5,7 @@ A number of a cell is the geometric mean over its recordings, so that a fast joi
 count the same; errors below a thousandth of one count per sample count as that.
 """
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.filters import Filter
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.core.weights import load_model
 from seqmem_ros.offline.metrics import lag_curve
 from seqmem_ros.offline.metrics import shifted_errors
@@ -37,9 +39,11 @@ from seqmem_ros.offline.tune import sweep
 
 ORACLE = 'oracle'
 AFTER_STOP_S = 0.05
-# Columns of a score, each per recording; NaN where there is nothing to say.
-MEASURES = ('rmse', 'p99', 'standstill', 'after_stop', 'lag_s', 'rmse_at_lag')
-QUICK = MEASURES[:4]
+# What is measured of each recording, NaN where there is nothing to say. All are RMS errors in
+# rad/s but p99, the 99th percentile of their magnitude; peak, the largest estimate over the
+# largest velocity; and the lag.
+MEASURES = ('rmse', 'p99', 'standstill', 'after_stop', 'peak', 'lag_s', 'rmse_at_lag')
+QUICK = MEASURES[:5]
 
 
 @dataclass(eq=False)
@@ -81,12 +85,16 @@ class Scores:
 
         :param name: of the estimator
         :param measure: out of :data:`MEASURES`
-        :returns: geometric mean over the recordings that have the measure, NaN without any
+        :returns: over the recordings that have the measure, the median of the lag, the largest
+            peak, the geometric mean of all else; NaN without any
         """
-        values = self.floored(name, measure)
+        average = {'lag_s': _median, 'peak': np.max}.get(measure, geometric_mean)
+        values = self.errors[name][measure]
+        if average is geometric_mean:
+            values = self.floored(name, measure)
         cells = np.array([str(cell) for cell in self.suite.cells])
         return {
-            cell: _geometric_mean(values[cells == str(cell)])
+            cell: float(average(values[cells == str(cell)]))
             for cell in dict.fromkeys(self.suite.cells)
         }
 
@@ -104,7 +112,7 @@ class Scores:
 
     def best_filter(self) -> str:
         """Name the filter whose RMSE has the least geometric mean over all cells."""
-        means = {f: _geometric_mean([*self.by_cell(f).values()]) for f in self.filters}
+        means = {f: geometric_mean(self.by_cell(f).values()) for f in self.filters}
         return min(means, key=means.get)
 
 
@@ -224,11 +232,14 @@ def _measure(
     for stop_ns in stops_ns:
         since_s = (stamp_ns - stop_ns) / NANOSECONDS_PER_SECOND
         after |= (since_s >= 0) & (since_s < AFTER_STOP_S)
+    fastest = max(np.abs(truth).max(), recording.encoder.count_rad * recording.encoder.rate_hz)
     result = {
         'rmse': _rms(errors[counted]),
         'p99': float(np.percentile(np.abs(errors[counted]), 99)),
         'standstill': _rms(errors[counted & standstill(stamp_ns, truth)]),
         'after_stop': _rms(errors[counted & after]),
+        # An encoder cannot show less than a count per sample, whatever the joint does.
+        'peak': float(np.abs(estimate[WINDOW:]).max() / fastest),
     }
     if 'lag_s' in measures or 'rmse_at_lag' in measures:
         result |= _lag(np.where(counted, estimate, np.nan), recording)
@@ -252,6 +263,18 @@ def _rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(values**2))) if len(values) else float('nan')
 
 
-def _geometric_mean(values: Sequence[float] | np.ndarray) -> float:
-    finite = np.asarray(values)[np.isfinite(values)]
+def _median(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else float('nan')
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """
+    Average so that large and small numbers count the same.
+
+    :param values: above 0, or NaN
+    :returns: the geometric mean of those that are not NaN, NaN without any
+    """
+    numbers = np.array(list(values))
+    finite = numbers[np.isfinite(numbers)]
     return float(np.exp(np.mean(np.log(finite)))) if len(finite) else float('nan')
