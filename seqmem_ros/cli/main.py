@@ -19,7 +19,7 @@ from seqmem_ros.core.errors import SeqmemError
 
 # Modules of this package, each with add_parser(subparsers) and run(args) -> int. They must be
 # quick to import: what is heavy is imported in run().
-COMMANDS = ('convert', 'demo', 'evaluate', 'inspect')
+COMMANDS = ('convert', 'demo', 'evaluate', 'inspect', 'train')
 
 # Optional packages, and the extra of this one that brings each.
 _EXTRAS = {
