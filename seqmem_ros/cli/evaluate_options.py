@@ -136,7 +136,8 @@ def _add_estimators(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         '--fast',
         action='store_true',
-        help='in arrays instead of message by message; the same to 1e-5, and much faster',
+        help='in arrays instead of message by message, and much faster; velocities are the same '
+        'to 1e-5 rad/s, probabilities of labels to 1e-3',
     )
     group.add_argument(
         '--jobs', type=int, default=1, metavar='N', help='bags at once, in processes (1)'

@@ -164,7 +164,7 @@ def _message_from_sample(sample: JointSample, frame_id: str) -> Any:
     return types[JOINT_STATE](
         header,
         list(sample.names),
-        np.asarray(sample.position, dtype=np.float64),
-        np.asarray(sample.velocity, dtype=np.float64),
-        np.asarray(sample.effort, dtype=np.float64),
+        np.ascontiguousarray(sample.position, dtype=np.float64),
+        np.ascontiguousarray(sample.velocity, dtype=np.float64),
+        np.ascontiguousarray(sample.effort, dtype=np.float64),
     )

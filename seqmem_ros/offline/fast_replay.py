@@ -29,7 +29,7 @@ from seqmem_ros.offline.replay import WHOLE_ARM
 
 class FastReplay:
     """
-    Stands in for :class:`~seqmem_ros.offline.replay.ExactReplay`; outputs agree to 1e-5.
+    Stands in for :class:`~seqmem_ros.offline.replay.ExactReplay`; velocities agree to 1e-5.
 
     :param estimators: by name
     :param options: of every stream

@@ -23,11 +23,9 @@ from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.core.window import JointWindows
+from seqmem_ros.core.window import with_rows
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.recording import usable_names
-
-# Only 1, 2 and "as many as the window" matter to an estimator.
-MANY_SAMPLES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +93,8 @@ class Tracer:
         self._in_arrays = False
         self._plain_steps = 0
         self._unseen = 0
+        # Samples of each row since its start; the stream's own count lacks the plain ones.
+        self._count = np.zeros(0, dtype=np.int64)
         self._layout: tuple[str, ...] = ()
         self._columns = np.empty(0, dtype=np.intp)
         self._last: JointBlock | None = None
@@ -197,9 +197,15 @@ class Tracer:
             ready = np.zeros(len(count), dtype=bool)
             ready[[self.row_of[name] for name in names]] = True
             arrays = {name: values[None] for name, values in windows.items()}
+            counted = self._counted(np.where(advance, count == 1, False), advance)
             messages = np.array([message])
-            steps.append(Steps(messages, arrays, count[None], advance[None], ready[None]))
+            steps.append(Steps(messages, arrays, counted[None], advance[None], ready[None]))
         return steps
+
+    def _counted(self, starts: np.ndarray, advance: np.ndarray) -> np.ndarray:
+        self._count = with_rows(self._count, len(advance))
+        self._count = np.where(starts, 1, self._count + advance)
+        return self._count
 
     def _many(self, messages: np.ndarray, block: JointBlock) -> Steps:
         """Slide windows over plain messages."""
@@ -220,11 +226,14 @@ class Tracer:
             arrays[name][:, rows] = slid
         advance = np.zeros((len(block), n_rows), dtype=bool)
         advance[:, rows] = True
+        self._count = with_rows(self._count, max(n_rows, len(self._count)))
+        counts = self._count[:n_rows] + advance.cumsum(axis=0)
+        self._count[rows] += len(block)
         self._plain_steps += len(block)
         self._unseen += len(block)
         for at in range(max(0, len(block) - self._recent.maxlen), len(block)):
             self._recent.append((int(block.record_ns[at]), block.sample(at)))
-        return Steps(messages, arrays, np.where(advance, MANY_SAMPLES, 0), advance, advance)
+        return Steps(messages, arrays, counts, advance, advance)
 
     def _stamp_of(self, record_ns: int, sample: JointSample) -> int:
         takes_receipt = self._options.zero_stamp == 'receive_time' and not sample.stamp_ns

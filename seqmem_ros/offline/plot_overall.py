@@ -80,7 +80,7 @@ def plot_joint_errors(result: Result) -> Figure:
     axes.set_yticks(np.arange(len(names)), titles, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xscale('log')
-    axes.set_xlabel('RMSE / (rad/s)')
+    axes.set_xlabel('RMSE / (rad/s); no mark: 0')
     clean(axes)
     legend_below(figure, [axes])
     return figure
