@@ -72,9 +72,31 @@ class NetworkEstimator:
             return np.asarray(self._program(raw), dtype=np.float64), state
         # A stream begins with the memory as the model has it.
         memory = self._packed(state, windows.capacity) if isinstance(state, tuple) else state
-        memory = self._program(step_inputs(windows, advance), memory)
-        outputs = np.asarray(memory)[:, : self._n_outputs].astype(np.float64)
-        return outputs if self.labels else outputs.ravel(), memory
+        return self.run(step_inputs(windows, advance), memory)
+
+    def empty_memory(self, capacity: int) -> np.ndarray:
+        """
+        Lay out :meth:`init_state` as :meth:`run` takes it.
+
+        :param capacity: number of rows
+        :returns: outputs and memory side by side, all zero
+        """
+        return self._packed(self.init_state(capacity), capacity)
+
+    def run(self, inputs: np.ndarray, memory: Any) -> tuple:
+        """
+        Call the compiled program of :meth:`step` as it is.
+
+        :param inputs: see :func:`seqmem_ros.core.inputs.step_inputs`
+        :param memory: from :meth:`empty_memory` or the step before
+        :returns: outputs and memory after, see :meth:`step`
+        """
+        memory = self._program(inputs, memory)
+        packed = np.asarray(memory)
+        if self.labels or self.joints:
+            outputs = packed[:, : self._n_outputs].astype(np.float64)
+            return outputs if self.labels else outputs[0], memory
+        return packed[:, 0].astype(np.float64), memory
 
     def advance(self, packed: jax.Array, state: Any) -> tuple[jax.Array, Any]:
         """
