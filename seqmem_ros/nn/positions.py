@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from seqmem_ros.nn.module import check_input
+from seqmem_ros.nn.input_check import check_input
 from seqmem_ros.nn.module import Module
 
 
