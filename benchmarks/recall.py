@@ -7,12 +7,15 @@ scored on sequences that it has not seen. The task is that of experiment 2 in Ho
 Schmidhuber, *Long short-term memory*, Neural Computation 9 (1997), section 5.2, with symbols in
 between that are random: the gradient that a plain recurrent network learns from fades as T grows.
 
-    python benchmarks/recall.py                          the whole table, some minutes
+    python benchmarks/recall.py                          the whole table, minutes
     python benchmarks/recall.py --lengths 5 10 --steps 300 --seeds 1
+
+The table goes to stdout row by row, what is done and how long the rest will take to stderr.
 """
 
 import argparse
 from collections.abc import Sequence
+import sys
 import time
 
 import jax
@@ -119,6 +122,48 @@ def recall_shares(name: str, length: int, n_seeds: int, n_steps: int) -> np.ndar
     return np.asarray(run(jnp.arange(n_seeds)))
 
 
+class Progress:
+    """
+    Tell on stderr what is done and how long the rest will take.
+
+    :param lengths: T of each column
+    :param cells: names of the rows
+    """
+
+    def __init__(self, lengths: Sequence[int], cells: Sequence[str]):
+        self.n_left = self.n_all = len(lengths) * len(cells)
+        self.left = sum(_work(name, length) for name in cells for length in lengths)
+        self.done = 0
+        self.start_s = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.start_s
+
+    def tell(self, name: str, length: int, shown: str) -> None:
+        """
+        Count one cell of the table.
+
+        :param name: of its row
+        :param length: T of its column
+        :param shown: its numbers
+        """
+        self.n_left -= 1
+        self.done += _work(name, length)
+        self.left -= _work(name, length)
+        print(
+            f'{name}, T = {length}:{shown}  ({self.n_all - self.n_left} of {self.n_all} after '
+            f'{self.elapsed_s:.0f} s, about {self.elapsed_s * self.left / self.done:.0f} s left)',
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _work(name: str, length: int) -> int:
+    # Samples times gates; what a short sequence costs beside that is about ten samples more.
+    return (length + 10) * {'rnn': 1, 'gru': 3, 'lstm': 4}[CELLS[name]['cell']]
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """
     Print the table.
@@ -136,16 +181,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         f'(chance: {100 / N_SYMBOLS:.1f}); {args.steps} steps'
     )
     width = 7 * args.seeds
-    print(f'{"":<10}' + ''.join(f'  {f"T = {length}":>{width}}' for length in args.lengths))
-    start_s = time.monotonic()
+    header = ''.join(f'  {f"T = {length}":>{width}}' for length in args.lengths)
+    print(f'{"":<10}{header}', flush=True)
+    progress = Progress(args.lengths, args.cells)
     for name in args.cells:
-        print(f'{name:<10}', end='', flush=True)
+        row = ''
         for length in args.lengths:
             shares = recall_shares(name, length, args.seeds, args.steps)
             shown = ''.join(f'{100 * share:7.1f}' for share in shares)
-            print(f'  {shown:>{width}}', end='', flush=True)
-        print()
-    print(f'{time.monotonic() - start_s:.0f} s')
+            progress.tell(name, length, shown)
+            row += f'  {shown:>{width}}'
+        print(f'{name:<10}{row}', flush=True)
+    print(f'{progress.elapsed_s:.0f} s')
 
 
 if __name__ == '__main__':

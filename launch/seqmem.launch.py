@@ -1,7 +1,15 @@
-"""Start the node; without any argument with the GRU that comes with the package."""
+"""
+Start the node; without any argument with the GRU that comes with the package.
+
+Nothing that is declared here is left behind in a launch file that includes this one. The other
+way round, launch hands on whatever is set there: give all arguments that matter, as
+two_arms.launch.py does.
+"""
 
 from launch.actions import DeclareLaunchArgument
 from launch.actions import OpaqueFunction
+from launch.actions import PopLaunchConfigurations
+from launch.actions import PushLaunchConfigurations
 from launch.substitutions import LaunchConfiguration
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
@@ -24,11 +32,13 @@ def generate_launch_description() -> LaunchDescription:
     default_file = PathJoinSubstitution([FindPackageShare('seqmem_ros'), 'config', 'seqmem.yaml'])
     return LaunchDescription(
         [
+            PushLaunchConfigurations(),
             DeclareLaunchArgument(
                 'model',
                 default_value='',
                 description='gru, lstm, attention (velocity), motion (labels), or a filter: '
-                'kalman, savgol, lowpass, difference; empty: as in params_file (auto)',
+                'kalman, tracking, savgol, line, quadratic, cubic, one_euro, super_twisting, '
+                'lowpass, difference; empty: as in params_file (auto)',
             ),
             DeclareLaunchArgument(
                 'weights',
@@ -67,6 +77,7 @@ def generate_launch_description() -> LaunchDescription:
                 'empty: as in params_file (true)',
             ),
             OpaqueFunction(function=_node),
+            PopLaunchConfigurations(),
         ]
     )
 

@@ -173,6 +173,7 @@ def _convert(args: argparse.Namespace) -> int:
     from seqmem_ros.offline.convert.describe import reach_of
     from seqmem_ros.offline.convert.read import convert_source
     from seqmem_ros.offline.convert.read import read_source
+    from seqmem_ros.offline.inspect_card import layer_in_words
 
     _check_out(args)
     source = read_source(args.source)
@@ -187,7 +188,7 @@ def _convert(args: argparse.Namespace) -> int:
     spec = load_model(args.out).spec
     print(f'{args.out}: {model.kind}, {spec.task}')
     for layer in spec.network['layers']:
-        print(f'  {_layer_in_words(layer)}')
+        print(f'  {layer_in_words(layer)}')
     print(f'inputs: {", ".join(_inputs_in_words(spec))}')
     print(f'outputs: {", ".join(spec.labels or spec.joints or ("velocity of the joint",))}')
     print(reach_of(model.network))
@@ -231,20 +232,6 @@ def _check_out(args: argparse.Namespace) -> None:
         )
     if args.out.resolve() == args.source.resolve():
         raise SeqmemError(f'expected another file to write than {args.source}, which is read')
-
-
-def _layer_in_words(description: Mapping[str, Any]) -> str:
-    inner = [
-        f'{name}: {_layer_in_words(value)}'
-        for name, value in description.items()
-        if isinstance(value, Mapping)
-    ]
-    options = [
-        f'{name}={value}'
-        for name, value in description.items()
-        if name != 'type' and not isinstance(value, Mapping)
-    ]
-    return f'{description["type"]}({", ".join(options + inner)})'
 
 
 def _inputs_in_words(spec: Any) -> list[str]:

@@ -1,30 +1,16 @@
-"""``seqmem evaluate``: score a model and the classical filters on a recorded bag."""
+"""``seqmem evaluate``: score models and the classical filters on recorded bags."""
 
 import argparse
-from collections.abc import Iterable
 import json
 from pathlib import Path
+import shlex
+import sys
 from typing import Any
 
+from seqmem_ros.cli.evaluate_options import add_options
+from seqmem_ros.cli.evaluate_options import EPILOG
+from seqmem_ros.cli.evaluate_options import names_in
 from seqmem_ros.core.errors import SeqmemError
-
-FILTERS = ('difference', 'lowpass', 'savgol', 'kalman')
-
-_EPILOG = """\
-what it does
-  The positions of the recording are degraded as a real encoder and network would (14 bits per
-  revolution, 1 % of the messages lost, unless you say otherwise), and every estimator sees the
-  same degraded messages, one by one, through the code that runs in the node. The reference is
-  a zero-phase derivative of the clean recording, not the recorded velocity, which is often a
-  lagging difference itself: the line 'truth check' says what it is in your bag.
-
-examples
-  seqmem evaluate my_bag
-  seqmem evaluate my_bag --bits 12 --drop 0.05 --per-joint
-  seqmem evaluate my_bag --no-degrade --topic /left/joint_states
-  seqmem evaluate my_bag --weights mine.safetensors --json scores.json --plot scores.png
-  seqmem evaluate my_bag --model gru --model attention --filters kalman
-"""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -35,138 +21,108 @@ def add_parser(subparsers: Any) -> None:
     """
     parser = subparsers.add_parser(
         'evaluate',
-        help='score models and filters on a recorded bag',
-        description='Score a model and the classical filters on the joint states of a bag: '
-        'rosbag2 (folder, .mcap, .db3) or ROS 1 (.bag).',
-        epilog=_EPILOG,
+        help='score models and filters on recorded bags',
+        description='Score models and the classical filters on the joint states of bags: '
+        'rosbag2 (folder, .mcap, .db3) or ROS 1 (.bag), whole or damaged.',
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument('bag', metavar='BAG', help='folder of a rosbag2, or a bag file')
-    parser.add_argument('--topic', help='topic of the joint states, if the bag has several')
-    _add_estimators(parser)
-    _add_degradation(parser)
-    _add_stream(parser)
-    _add_outputs(parser)
+    add_options(parser)
     parser.set_defaults(run=run)
-
-
-def _add_estimators(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('what to score')
-    group.add_argument(
-        '--model',
-        action='append',
-        metavar='NAME',
-        help='a shipped model: gru, lstm, attention, motion (labels), or none; may be given '
-        'several times (default: gru, unless --weights is given)',
-    )
-    group.add_argument(
-        '--weights',
-        action='append',
-        metavar='FILE',
-        default=[],
-        help='a weights file; may be given several times',
-    )
-    group.add_argument(
-        '--memory',
-        choices=('persistent', 'window'),
-        default='persistent',
-        help='how the models remember (default: %(default)s)',
-    )
-    group.add_argument(
-        '--filters',
-        metavar='NAMES',
-        default=','.join(FILTERS),
-        help='classical filters beside them, or none (default: %(default)s)',
-    )
-    group.add_argument(
-        '--reference-window',
-        type=float,
-        metavar='S',
-        help='half-width of the window of the reference in s (default: 0.02, or 3 samples)',
-    )
-
-
-def _add_degradation(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('what the estimators see of the recording')
-    group.add_argument(
-        '--bits', type=int, default=14, help='bits per revolution, 0: as recorded (%(default)s)'
-    )
-    group.add_argument(
-        '--noise',
-        type=float,
-        default=0.0,
-        metavar='RAD',
-        help='standard deviation of noise on positions in rad (%(default)s)',
-    )
-    group.add_argument(
-        '--drop',
-        type=float,
-        default=0.01,
-        metavar='SHARE',
-        help='share of messages that are lost, 0 to 1 (%(default)s)',
-    )
-    group.add_argument(
-        '--jitter',
-        type=float,
-        default=0.0,
-        metavar='S',
-        help='standard deviation of noise on stamps in s (%(default)s)',
-    )
-    group.add_argument('--seed', type=int, default=0, help='of the random numbers (%(default)s)')
-    group.add_argument(
-        '--no-degrade', action='store_true', help='as recorded; the five options above are off'
-    )
-
-
-def _add_stream(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('rules of the stream, as the parameters of the node')
-    names = {'metavar': 'NAMES', 'type': _names, 'default': ()}
-    group.add_argument('--joints', help='joints to use, comma between (all)', **names)
-    group.add_argument('--continuous-joints', help='joints that wrap (none)', **names)
-    group.add_argument(
-        '--assume-joint-order', help='names for messages without (refuse them)', **names
-    )
-    group.add_argument(
-        '--max-gap',
-        type=float,
-        default=0.25,
-        metavar='S',
-        help='a longer gap in s restarts the memory (%(default)s)',
-    )
-    group.add_argument(
-        '--zero-stamp',
-        choices=('reject', 'receive_time'),
-        default='reject',
-        help='what to do with messages without a stamp (%(default)s)',
-    )
-
-
-def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('output')
-    group.add_argument('--per-joint', action='store_true', help='add a table of joints')
-    group.add_argument('--json', metavar='FILE', help='write all numbers as JSON; - for stdout')
-    group.add_argument('--plot', metavar='FILE.png', help='draw the joints that move most')
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(',') if name.strip())
 
 
 def run(args: argparse.Namespace) -> int:
     """
-    Evaluate, print the report, write what was asked for.
+    Evaluate, print the tables, write what was asked for.
 
     :param args: parsed arguments
-    :returns: exit code 0
+    :returns: exit code, 1 if a bag out of several could not be evaluated
     :raises SeqmemError: if something that was given is wrong
     """
-    from seqmem_ros.core.options import StreamOptions
-    from seqmem_ros.offline.degrade import AS_RECORDED
-    from seqmem_ros.offline.degrade import Degradation
-    from seqmem_ros.offline.evaluate import evaluate_bag
-    from seqmem_ros.offline.tables import report
+    from seqmem_ros.offline.tables import summary
 
     _check_outputs(args)
+    jobs = _jobs(args)
+    reports, failed = _evaluated(args, jobs)
+    if not reports:
+        return 1
+    overall = summary([report.estimators for report in reports]) if len(jobs) > 1 else ''
+    if args.json == '-':
+        print(json.dumps(_content(reports), indent=2))
+    else:
+        print('\n\n'.join([report.text for report in reports] + [overall] * bool(overall)))
+    if args.json and args.json != '-':
+        Path(args.json).write_text(json.dumps(_content(reports), indent=2) + '\n')
+    if args.out:
+        _write_out(args, reports, failed, overall)
+    if args.write_bag and args.json != '-':
+        print(f'\nestimates    {args.write_bag}')
+    return 1 if failed else 0
+
+
+def _evaluated(args: argparse.Namespace, jobs: list) -> tuple[list, dict[str, str]]:
+    """Evaluate all bags; one that fails ends it only if it is alone."""
+    from seqmem_ros.offline.batch import run_jobs
+
+    reports, failed = [], {}
+    if args.jobs > 1 and len(jobs) > 1:
+        with _bar(len(jobs), ' bags') as bar:
+            done = list(run_jobs(jobs, args.jobs, bar.update))
+    else:
+        done = _one_by_one(jobs)
+    for job, outcome in done:
+        if not isinstance(outcome, SeqmemError):
+            reports.append(outcome)
+            continue
+        if len(jobs) == 1:
+            raise outcome
+        failed[job.name] = str(outcome)
+        print(f'seqmem: error: {" ".join(str(outcome).split())}', file=sys.stderr)
+    return reports, failed
+
+
+def _one_by_one(jobs: list) -> list:
+    from seqmem_ros.offline.batch import run_job
+    from seqmem_ros.offline.evaluate import count_messages
+
+    done = []
+    for job in jobs:
+        try:
+            total = count_messages(job.bag, job.setting.selection)
+            with _bar(total, ' messages', job.name) as bar:
+                done.append((job, run_job(job, bar.update)))
+        except SeqmemError as error:
+            done.append((job, error))
+    return done
+
+
+def _jobs(args: argparse.Namespace) -> list:
+    from seqmem_ros.offline.batch import Job
+    from seqmem_ros.offline.batch import names_of
+
+    recipes = tuple(recipes_from(args.model, args.weights, args.filters, args.memory))
+    setting = _setting(args)
+    jobs = []
+    for name, bag in zip(names_of(args.bag), args.bag):
+        bag_out = args.write_bag
+        if bag_out and len(args.bag) > 1:
+            bag_out = str(Path(bag_out) / name)
+        jobs.append(
+            Job(
+                name, bag, recipes, setting, args.per_joint, bool(args.out), args.plot or '',
+                bag_out or '',
+            )
+        )  # fmt: skip
+    return jobs
+
+
+def _setting(args: argparse.Namespace) -> Any:
+    from seqmem_ros.core.options import StreamOptions
+    from seqmem_ros.offline.bags import Selection
+    from seqmem_ros.offline.degrade import AS_RECORDED
+    from seqmem_ros.offline.degrade import Degradation
+    from seqmem_ros.offline.evaluate import Setting
+
     degradation = Degradation(args.bits, args.noise, args.drop, args.jitter, args.seed)
     options = StreamOptions(
         joints=args.joints,
@@ -175,62 +131,73 @@ def run(args: argparse.Namespace) -> int:
         assume_joint_order=args.assume_joint_order,
         continuous_joints=args.continuous_joints,
     )
-    result = evaluate_bag(
-        args.bag,
-        load_estimators(args.model, args.weights, args.filters, args.memory),
+    return Setting(
         AS_RECORDED if args.no_degrade else degradation,
         options,
-        args.topic,
+        Selection(args.topic, args.start, args.end, args.order),
         args.reference_window,
-        _progress,
+        args.labels,
+        args.fast,
     )
-    if args.json == '-':
-        print(json.dumps(result.to_json(), indent=2))
-    else:
-        print(report(result, args.per_joint))
-    if args.json and args.json != '-':
-        Path(args.json).write_text(json.dumps(result.to_json(), indent=2) + '\n')
-    if args.plot:
-        from seqmem_ros.offline.plots import plot_result
-
-        plot_result(result, args.plot)
-    return 0
 
 
-def load_estimators(
+def recipes_from(
     models: list[str] | None, weights: list[str], filters: str, memory: str
-) -> dict[str, Any]:
+) -> list[tuple[str, str, str, str]]:
     """
-    Load everything that is to be scored.
+    Say what is to be scored, and find out that all of it can be loaded.
 
     :param models: names of shipped models; None: ``gru``, or none beside ``weights``
     :param weights: paths of weights files
     :param filters: names with commas between, or ``none``
     :param memory: of the models
-    :returns: estimators by a name of their own, filters first
+    :returns: for each a name of its own, and the arguments of ``load_estimator``, filters first
     :raises SeqmemError: if a name is unknown, a file cannot be used, or nothing is left
     """
+    from seqmem_ros.core.estimators import FILTERS
     from seqmem_ros.core.estimators import load_estimator
 
-    estimators: dict[str, Any] = {}
-    for name in () if filters == 'none' else _names(filters):
+    recipes: dict[str, tuple[str, str, str]] = {}
+    for name in () if filters == 'none' else names_in(filters):
         if name not in FILTERS:
             raise SeqmemError(
                 f"--filters: expected names out of {', '.join(FILTERS)}, or none, got '{name}'"
             )
-        estimators[name] = load_estimator(name)
+        recipes[name] = (name, '', 'persistent')
     if models is None:
         models = [] if weights else ['gru']
     for name in models:
         if name != 'none':
-            estimators[name] = load_estimator(name, memory=memory)
+            recipes[name] = (name, '', memory)
     for path in weights:
-        estimator = load_estimator('auto', path, memory)
-        taken = Path(path).stem in estimators
-        estimators[str(path) if taken else Path(path).stem] = estimator
-    if not estimators:
+        taken = Path(path).stem in recipes
+        recipes[str(path) if taken else Path(path).stem] = ('auto', str(path), memory)
+    if not recipes:
         raise SeqmemError('nothing to score: expected a --model, --weights or --filters')
-    return estimators
+    for recipe in recipes.values():
+        load_estimator(*recipe)
+    return [(name, *recipe) for name, recipe in recipes.items()]
+
+
+def _content(reports: list) -> Any:
+    if len(reports) == 1:
+        return reports[0].content
+    return {report.name: report.content for report in reports}
+
+
+def _write_out(
+    args: argparse.Namespace, reports: list, failed: dict[str, str], overall: str
+) -> None:
+    from seqmem_ros.offline.batch_report import write_files
+    from seqmem_ros.offline.report_html import make_page
+
+    out = Path(args.out)
+    written = write_files(out, reports, failed)
+    page = out / 'report.html'
+    command = shlex.join(['seqmem', *sys.argv[1:]]) if sys.argv[1:] else 'seqmem evaluate'
+    page.write_text(make_page(reports, overall, command), encoding='utf-8')
+    if args.json != '-':
+        print('\nwritten      ' + '\n             '.join(str(path) for path in (page, *written)))
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
@@ -241,10 +208,29 @@ def _check_outputs(args: argparse.Namespace) -> None:
     suffixes = ('.png', '.pdf', '.svg')
     if args.plot and Path(args.plot).suffix.lower() not in suffixes:
         raise SeqmemError(f'--plot: expected {", ".join(suffixes)}, got {args.plot!r}')
+    if args.plot and len(args.bag) > 1:
+        raise SeqmemError('--plot: expected one bag, got several: use --out')
+    if args.jobs < 1:
+        raise SeqmemError(f'--jobs: expected a number from 1 up, got {args.jobs}')
+    if args.write_bag and Path(args.write_bag).exists():
+        raise SeqmemError(
+            f'--write-bag: {args.write_bag} exists already: give a new name or remove it first'
+        )
+    for option, folder in (
+        ('--out', args.out),
+        ('--write-bag', args.write_bag if len(args.bag) > 1 else None),
+    ):
+        try:
+            if folder:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SeqmemError(
+                f'{option}: expected a folder that can be made, got {folder}: {error}'
+            ) from None
 
 
-def _progress(messages: Iterable, total: int) -> Iterable:
-    """Show a bar where somebody watches and has waited for two seconds."""
+def _bar(total: int, unit: str, title: str | None = None) -> Any:
+    """Show a bar with the time left where somebody watches and has waited for two seconds."""
     from tqdm import tqdm
 
-    return tqdm(messages, total=total, unit=' messages', delay=2.0, leave=False, disable=None)
+    return tqdm(total=total, unit=unit, desc=title, delay=2.0, leave=False, disable=None)

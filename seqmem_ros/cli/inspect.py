@@ -18,8 +18,8 @@ what it shows
                1/e is left after its horizon, -1 / ln r. A complex pair also turns, once a period.
                Spectral radius below 1: the past fades in the end. Largest singular value below
                1: it fades in every step
-  units        each unit as a filter h' = a h + b x: pole a, horizon, DC gain b / (1 - a), beside
-               the classical filters at the same rate
+  parts        each part of the state as a filter h' = a h + b x: pole a, horizon, DC gain
+               b / (1 - a), beside the classical filters at the same rate
   influence    how much of the state k samples ago is left in the last one: 1 keeps all
   gradient     how strongly a loss on the last outputs pulls at the state k samples ago
   attention    which samples are attended to, averaged over the heads
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     from seqmem_ros.core.memory_training import TrainingSizes
     from seqmem_ros.core.weights import file_digest
     from seqmem_ros.core.weights import load_model
-    from seqmem_ros.offline.inspect_tables import card
+    from seqmem_ros.offline.inspect_card import card
     from seqmem_ros.offline.inspect_tables import memory_text
 
     _check(args)

@@ -1,7 +1,8 @@
 """
 The command ``seqmem``: one subcommand a file, errors in one line.
 
-Exit codes: 0 done; 1 something in what the user gave; 2 wrong usage; 130 interrupted.
+Exit codes: 0 done; 1 something in what the user gave; 2 wrong usage; 130 interrupted; 143
+terminated.
 """
 
 import argparse
@@ -9,14 +10,16 @@ from collections.abc import Sequence
 from importlib import import_module
 import logging
 import os
+import signal
 import sys
+import threading
 
 import seqmem_ros
 from seqmem_ros.core.errors import SeqmemError
 
 # Modules of this package, each with add_parser(subparsers) and run(args) -> int. They must be
 # quick to import: what is heavy is imported in run().
-COMMANDS = ('convert', 'demo', 'evaluate', 'inspect')
+COMMANDS = ('convert', 'demo', 'evaluate', 'inspect', 'train')
 
 # Optional packages, and the extra of this one that brings each.
 _EXTRAS = {
@@ -31,6 +34,7 @@ _EXTRAS = {
 }
 
 _INTERRUPTED = 130
+_TERMINATED = 143
 _BROKEN_PIPE = 141
 
 
@@ -49,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter('seqmem: warning: %(message)s'))
     logger.addHandler(handler)
+    terminate = signal.signal(signal.SIGTERM, _terminate) if _in_main_thread() else None
     try:
         code = args.run(args)
         sys.stdout.flush()
@@ -60,12 +65,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print('seqmem: interrupted', file=sys.stderr)
         return _INTERRUPTED
+    except _Terminated:
+        print('seqmem: terminated', file=sys.stderr)
+        return _TERMINATED
     except BrokenPipeError:
         # The reader has gone; flushing at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     finally:
         logger.removeHandler(handler)
+        if terminate is not None:
+            signal.signal(signal.SIGTERM, terminate)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -86,6 +96,19 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Terminated(BaseException):
+    """What SIGTERM becomes, so that a command can end what it has started."""
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated
+
+
+def _in_main_thread() -> bool:
+    # Only there may Python set a handler.
+    return threading.current_thread() is threading.main_thread()
+
+
 def _fail(message: str) -> int:
     print(f'seqmem: error: {" ".join(message.split())}', file=sys.stderr)
     return 1
@@ -96,7 +119,10 @@ def _missing(error: ModuleNotFoundError) -> str:
     if package in _EXTRAS:
         return f"the package {package} is missing: pip install 'seqmem_ros[{_EXTRAS[package]}]'"
     if package == 'rclpy' or package.endswith('_msgs'):
-        return f'the package {package} is missing: source a ROS 2 installation first'
+        return (
+            f'the package {package} is missing for {sys.executable}: source a ROS 2 installation '
+            "first, or, without one, pip install 'seqmem_ros[ros]'"
+        )
     raise error
 
 

@@ -1,4 +1,4 @@
-"""How a rule says that a message is not used."""
+"""How a rule says that a message is not used, or not yet."""
 
 
 class Dropped(Exception):
@@ -14,3 +14,7 @@ class Dropped(Exception):
     def __init__(self, key: str, sentence: str) -> None:
         super().__init__(sentence)
         self.key = key
+
+
+class Waiting(Exception):
+    """A message is kept until the joints that it lacks have come; memory stays as it was."""

@@ -16,7 +16,8 @@ class Estimate:
     :param velocity: rad/s or m/s, shape (J,); None for labels
     :param scores: probabilities, shape (J, L), or (1, L) for a model that gives one label for
         the whole arm; None for velocity
-    :param labels: the most probable label of each row of ``scores``
+    :param labels: the label of each row of ``scores``: the most probable one, unless
+        :class:`~seqmem_ros.core.label_rules.LabelRules` say otherwise
     """
 
     stamp_ns: int
@@ -25,26 +26,3 @@ class Estimate:
     velocity: np.ndarray | None = None
     scores: np.ndarray | None = None
     labels: tuple[str, ...] = ()
-
-
-def make_estimate(
-    stamp_ns: int,
-    names: tuple[str, ...],
-    position: np.ndarray,
-    values: np.ndarray,
-    labels: tuple[str, ...],
-) -> Estimate:
-    """
-    Put an estimator's outputs into words.
-
-    :param stamp_ns: stamp of the message in ns
-    :param names: joints that have an estimate
-    :param position: their positions as received, shape (J,)
-    :param values: velocities, shape (J,), or probabilities, shape (J or 1, L)
-    :param labels: names of the classes, empty for velocity
-    :returns: the estimate
-    """
-    if not labels:
-        return Estimate(stamp_ns, names, position, velocity=values)
-    winners = tuple(labels[best] for best in values.argmax(axis=1))
-    return Estimate(stamp_ns, names, position, scores=values, labels=winners)

@@ -5,15 +5,28 @@ from typing import TYPE_CHECKING
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimator import Estimator
+from seqmem_ros.core.filters import Cubic
 from seqmem_ros.core.filters import Difference
+from seqmem_ros.core.filters import Filter
 from seqmem_ros.core.filters import Kalman
+from seqmem_ros.core.filters import Line
 from seqmem_ros.core.filters import LowPass
+from seqmem_ros.core.filters import OneEuro
+from seqmem_ros.core.filters import Quadratic
 from seqmem_ros.core.filters import SavitzkyGolay
+from seqmem_ros.core.filters import SuperTwisting
+from seqmem_ros.core.filters import Tracking
 
 if TYPE_CHECKING:
     from seqmem_ros.core.model import SequenceModel
 
-FILTERS = {cls.name: cls for cls in (Difference, LowPass, SavitzkyGolay, Kalman)}
+FILTERS: dict[str, type[Filter]] = {
+    cls.name: cls
+    for cls in (
+        Difference, LowPass, Line, Quadratic, Cubic, SavitzkyGolay, Kalman, OneEuro,
+        SuperTwisting, Tracking,
+    )
+}  # fmt: skip
 WEIGHTS_DIR = Path(__file__).parents[1] / 'weights'
 SHIPPED = {
     'gru': WEIGHTS_DIR / 'velocity_gru.safetensors',
@@ -22,6 +35,7 @@ SHIPPED = {
     'motion': WEIGHTS_DIR / 'motion_gru.safetensors',
 }
 MODEL_NAMES = ('auto', *SHIPPED, *FILTERS)
+MEMORIES = ('persistent', 'window')
 
 
 def load_estimator(
@@ -40,6 +54,8 @@ def load_estimator(
     """
     if model not in MODEL_NAMES:
         raise SeqmemError(f"model: expected one of {', '.join(MODEL_NAMES)}, got '{model}'")
+    if memory not in MEMORIES:
+        raise SeqmemError(f"memory: expected one of {', '.join(MEMORIES)}, got '{memory}'")
     if model in FILTERS:
         if weights:
             raise SeqmemError(

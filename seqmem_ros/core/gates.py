@@ -3,6 +3,7 @@
 import numpy as np
 
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.window import with_rows
 
 # No joint turns this far; beyond it a squared difference could overflow single precision.
 ABSURD_POSITION_RAD = 1e9
@@ -17,19 +18,25 @@ class ValueGates:
     """
 
     def __init__(self, options: StreamOptions, capacity: int) -> None:
+        self._rejected_in_a_row = np.zeros(capacity, dtype=np.int64)
+        self.use(options)
+
+    def use(self, options: StreamOptions) -> None:
+        """
+        Take other limits; what has been counted stays.
+
+        :param options: uses ``max_velocity_rad_s`` and ``max_rejected``
+        """
         self._max_velocity_rad_s = options.max_velocity_rad_s
         self._max_rejected = options.max_rejected
-        self._rejected_in_a_row = np.zeros(capacity, dtype=np.int64)
 
-    def grow(self, capacity: int) -> None:
+    def resize(self, capacity: int) -> None:
         """
-        Make room for more joints.
+        Make room for more joints, or for fewer.
 
         :param capacity: new number of rows
         """
-        self._rejected_in_a_row = np.pad(
-            self._rejected_in_a_row, (0, capacity - len(self._rejected_in_a_row))
-        )
+        self._rejected_in_a_row = with_rows(self._rejected_in_a_row, capacity)
 
     def finite(self, *fields: np.ndarray) -> np.ndarray:
         """

@@ -35,12 +35,32 @@ def raw_inputs(windows: JointWindows) -> np.ndarray:
     :returns: shape (capacity, N_RAW), float32
     """
     raw = np.empty((windows.capacity, N_RAW), dtype=np.float32)
+    _fill(raw, windows)
+    return raw
+
+
+def step_inputs(windows: JointWindows, advance: np.ndarray) -> np.ndarray:
+    """
+    Lay out what one step takes, as one array, since each array costs time of its own.
+
+    :param windows: windows of 5 samples
+    :param advance: rows that got a sample, bool, shape (capacity,)
+    :returns: :func:`raw_inputs`, then 1 for rows that got a sample, then 1 for rows whose memory
+        starts with it, shape (capacity, N_RAW + 2), float32
+    """
+    inputs = np.empty((windows.capacity, N_RAW + 2), dtype=np.float32)
+    _fill(inputs, windows)
+    inputs[:, N_RAW] = advance
+    inputs[:, N_RAW + 1] = windows.count == 1
+    return inputs
+
+
+def _fill(raw: np.ndarray, windows: JointWindows) -> None:
     raw[:, 0] = windows.position[:, -1]
     raw[:, 1] = windows.velocity[:, -1]
     raw[:, 2] = windows.effort[:, -1]
     raw[:, 3 : 3 + N_LAGS] = windows.differences()
-    raw[:, 3 + N_LAGS :] = windows.elapsed_s()
-    return raw
+    raw[:, 3 + N_LAGS : N_RAW] = windows.elapsed_s()
 
 
 def lags(raw: jax.Array) -> jax.Array:

@@ -10,11 +10,13 @@ from seqmem_ros.core.dropped import Dropped
 # More different name lists than this on one topic means that they are not from a few
 # publishers; forgetting them costs a look-up, remembering them all would cost memory.
 MAX_REMEMBERED_LISTS = 64
-# No robot has more joints; a publisher that makes up names must not fill the memory.
-MOST_JOINTS = 4096
+# A humanoid with two hands has about a hundred; a publisher that makes up names must not fill
+# the memory, nor slow every step by rows that nobody needs.
+MOST_JOINTS = 256
 
 # A sentence for people does not grow with the message.
 MOST_LISTED = 16
+LONGEST_NAME = 80
 
 
 class JointMap:
@@ -23,9 +25,13 @@ class JointMap:
 
     :param joints: the joints of the model, one row each in this order; empty: any joint
     :param wanted: joints to estimate where ``joints`` is empty; empty: all
+    :param partial: whether a message may carry only some of ``joints``
     """
 
-    def __init__(self, joints: Sequence[str] = (), wanted: Sequence[str] = ()) -> None:
+    def __init__(
+        self, joints: Sequence[str] = (), wanted: Sequence[str] = (), partial: bool = False
+    ) -> None:
+        self._partial = partial
         self._required = tuple(joints)
         self._wanted = frozenset(wanted)
         self._row_of: dict[str, int] = {name: row for row, name in enumerate(joints)}
@@ -51,11 +57,29 @@ class JointMap:
             self._remembered[names] = found
         return found
 
+    def set_partial(self, partial: bool) -> None:
+        """
+        Change whether a message may carry only some of a model's joints.
+
+        :param partial: whether it may
+        """
+        self._partial = partial
+        self._remembered.clear()
+
+    def forget_from(self, n_joints: int) -> None:
+        """
+        Take back the rows of joints that came last.
+
+        :param n_joints: number of joints to keep
+        """
+        self._row_of = {name: row for name, row in self._row_of.items() if row < n_joints}
+        self._remembered.clear()
+
     def _look_up(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         if len(set(names)) < len(names):
             twice = sorted(name for name, times in Counter(names).items() if times > 1)
             raise Dropped(
-                'drop_duplicate_names', f'expected each joint once, got twice: {_listed(twice)}'
+                'drop_duplicate_names', f'expected each joint once, got twice: {listed(twice)}'
             )
         if self._required:
             return self._rows_of_the_model(names)
@@ -63,8 +87,7 @@ class JointMap:
         if not columns:
             raise Dropped(
                 'drop_no_known_joint',
-                f'expected some of the joints {_listed(sorted(self._wanted))}, '
-                f'got {_listed(names)}',
+                f'expected some of the joints {listed(sorted(self._wanted))}, got {listed(names)}',
             )
         new = [names[i] for i in columns if names[i] not in self._row_of]
         if len(self._row_of) + len(new) > MOST_JOINTS:
@@ -77,18 +100,36 @@ class JointMap:
         return np.array(columns), np.array(rows)
 
     def _rows_of_the_model(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        missing = [name for name in self._required if name not in names]
-        if missing:
-            raise Dropped(
-                'drop_missing_joint',
-                f'expected {len(self._required)} joints {_listed(self._required)}, '
-                f'missing {_listed(missing)}',
-            )
-        columns = [names.index(name) for name in self._required]
-        return np.array(columns), np.arange(len(columns))
+        column_of = {name: column for column, name in enumerate(names)}
+        present = [row for row, name in enumerate(self._required) if name in column_of]
+        if not present or (len(present) < len(self._required) and not self._partial):
+            missing = [name for name in self._required if name not in column_of]
+            raise missing_joints(self._required, missing)
+        columns = [column_of[self._required[row]] for row in present]
+        return np.array(columns), np.array(present)
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ', '.join(names[:MOST_LISTED]) or 'none'
+def missing_joints(required: Sequence[str], missing: Sequence[str]) -> Dropped:
+    """
+    Say which joints a model lacks.
+
+    :param required: joints of the model
+    :param missing: those of them that have no value
+    :returns: the refusal, to be raised
+    """
+    return Dropped(
+        'drop_missing_joint',
+        f'expected {len(required)} joints {listed(required)}, missing {listed(missing)}',
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """
+    Name joints in a sentence, which stays one line of bounded length whatever they are called.
+
+    :param names: names as they came in a message
+    :returns: the first of them, and how many there are more
+    """
+    shown = ', '.join(' '.join(name[:LONGEST_NAME].split()) for name in names[:MOST_LISTED])
     more = len(names) - MOST_LISTED
-    return f'{shown} and {more} more' if more > 0 else shown
+    return f'{shown} and {more} more' if more > 0 else shown or 'none'

@@ -9,6 +9,7 @@ import numpy as np
 
 from seqmem_ros.core.filters import Kalman
 from seqmem_ros.core.filters import LowPass
+from seqmem_ros.core.filters import SavitzkyGolay
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.memory_linear import linear_memory
 from seqmem_ros.core.memory_linear import LinearMemory
@@ -47,7 +48,7 @@ def filter_memories(rate_hz: float) -> list[FilterMemory]:
     return [
         FilterMemory('difference', 2, one_pole(0.0)),
         FilterMemory('lowpass', math.inf, low_pass_pole(LowPass().cutoff_hz, rate_hz)),
-        FilterMemory('savgol', 5),
+        FilterMemory('savgol', SavitzkyGolay().samples),
         FilterMemory('kalman', math.inf, modes=modes),
     ]
 

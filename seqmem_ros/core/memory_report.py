@@ -39,7 +39,7 @@ class LayerMemory:
 
     :ivar path: where it is in the network
     :ivar kind: name of its class
-    :ivar units: each unit as a one-pole filter of its own, S of them
+    :ivar units: each part of the state as a one-pole filter of its own, S of them
     :ivar linear: modes of the linearised cell
     :ivar influence: see :func:`~seqmem_ros.core.memory_influence.influence`, shape (T + 1,)
     :ivar gradient: see :func:`~seqmem_ros.core.memory_influence.gradient_along`, shape (T,); None

@@ -23,6 +23,10 @@ class StreamOptions:
         messages in a row, the stream believes them and restarts
     :param clock_jump_tolerance_s: a stamp that is back by at most this much is late, never a
         sign of a clock that was set back
+    :param max_merge_age_s: for a model over named joints, messages that carry only some of them
+        are merged if no value is older than this against the newest; 0: they are refused
+    :param min_label_duration_s: a new label replaces the old one once it has won for so long
+    :param min_label_score: a label that wins with less is ``unknown``
     :raises SeqmemError: if a value is out of its range
     """
 
@@ -34,6 +38,9 @@ class StreamOptions:
     max_velocity_rad_s: float = 0.0
     max_rejected: int = 5
     clock_jump_tolerance_s: float = 0.1
+    max_merge_age_s: float = 0.1
+    min_label_duration_s: float = 0.0
+    min_label_score: float = 0.0
 
     def __post_init__(self) -> None:
         if self.zero_stamp not in ZERO_STAMP_RULES:
@@ -46,10 +53,17 @@ class StreamOptions:
             ('max_velocity_rad_s', 0.0),
             ('max_rejected', 1),
             ('clock_jump_tolerance_s', 0.0),
+            ('max_merge_age_s', 0.0),
+            ('min_label_duration_s', 0.0),
+            ('min_label_score', 0.0),
         ):
             value = getattr(self, name)
             if not lowest <= value < float('inf'):
                 raise SeqmemError(f'{name}: expected a number from {lowest} up, got {value}')
+        if self.min_label_score > 1:
+            raise SeqmemError(
+                f'min_label_score: expected a probability up to 1, got {self.min_label_score}'
+            )
         for name in ('joints', 'assume_joint_order', 'continuous_joints'):
             names = getattr(self, name)
             if len(set(names)) < len(names):

@@ -42,26 +42,27 @@ class JointWindows:
     def capacity(self) -> int:
         return len(self.count)
 
-    def grow(self, capacity: int) -> None:
+    def resize(self, capacity: int) -> None:
         """
-        Make room for more joints; the rows that are there keep their content.
+        Make room for more joints, or for fewer; the rows that remain keep their content.
 
-        :param capacity: new number of rows, at least the present one
+        :param capacity: new number of rows
         """
-        extra = capacity - self.capacity
         for name in ('position', 'stamp_ns', 'velocity', 'effort', 'count'):
-            array = getattr(self, name)
-            pad = [(0, extra)] + [(0, 0)] * (array.ndim - 1)
-            setattr(self, name, np.pad(array, pad))
+            setattr(self, name, with_rows(getattr(self, name), capacity))
 
     def push(
-        self, rows: np.ndarray, stamp_ns: int, position: np.ndarray, **measured: np.ndarray
+        self,
+        rows: np.ndarray,
+        stamp_ns: int | np.ndarray,
+        position: np.ndarray,
+        **measured: np.ndarray,
     ) -> None:
         """
         Append one sample to some rows.
 
         :param rows: indices of the rows, shape (n,)
-        :param stamp_ns: time of the sample in ns
+        :param stamp_ns: time of the sample in ns, one for all or shape (n,)
         :param position: rad, shape (n,)
         :param measured: ``velocity`` in rad/s and ``effort`` in N m, shape (n,), where in use
         """
@@ -113,3 +114,17 @@ class JointWindows:
                 setattr(past, name, getattr(self, name)[:, index])
             past.count = np.full(self.capacity, newest + 1)
             yield past
+
+
+def with_rows(array: np.ndarray, n_rows: int) -> np.ndarray:
+    """
+    Lengthen an array with zeros, or cut it.
+
+    :param array: shape (n, ...)
+    :param n_rows: new number of rows
+    :returns: shape (n_rows, ...)
+    """
+    more = n_rows - len(array)
+    if more <= 0:
+        return array[:n_rows]
+    return np.pad(array, [(0, more)] + [(0, 0)] * (array.ndim - 1))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from seqmem_ros.nn.attention_cache import ages_of
+from seqmem_ros.nn.attention_cache import empty_cache
 from seqmem_ros.nn.attention_cache import GrowingCache
 from seqmem_ros.nn.attention_cache import remember
 from seqmem_ros.nn.attention_cache import WindowCache
 from seqmem_ros.nn.initializers import get_initializer
 from seqmem_ros.nn.initializers import Initializer
-from seqmem_ros.nn.module import check_input
+from seqmem_ros.nn.input_check import check_input
 from seqmem_ros.nn.module import Module
 from seqmem_ros.nn.module import Param
 from seqmem_ros.nn.padding import zero_padding
@@ -124,14 +126,10 @@ class MultiHeadSelfAttention(Module):
         :param batch: number of independent streams that begin together, None for a single one
         :returns: :class:`WindowCache`, or for None the pair of keys and values, each of shape
             (0, d_model) or (batch, 0, d_model)
-        :raises ValueError: if the attention is not causal
+        :raises ValueError: if the attention is not causal, or the window below 1
         """
         self.require_streaming()
-        axes = () if batch is None else (batch,)
-        empty = jnp.zeros((*axes, window or 0, self.n_in), self.dtype)
-        if window is None:
-            return empty, empty
-        return WindowCache(empty, empty, jnp.zeros((), jnp.int32))
+        return empty_cache(self.n_in, window, batch, self.dtype)
 
     def init_state(
         self, batch: int | None = None, n_in: int | None = None
@@ -161,13 +159,8 @@ class MultiHeadSelfAttention(Module):
         x = check_input(x, self.n_in, self, 'sample')
         q, k, v = self._project(x[..., None, :])  # (..., 1, d_model)
         state = remember(state, k, v, self.window)
-        n_kept = state[0].shape[-2]
-        ages = jnp.arange(n_kept - 1, -1, -1)
-        allowed = self._allowed(ages)
-        if isinstance(state, WindowCache):
-            filled = ages < state.count
-            allowed = filled if allowed is None else allowed & filled
-        mask = None if allowed is None else allowed[None, :]
+        ages, filled = ages_of(state)
+        mask = (self._allowed(ages) & filled)[None, :]
         y = self._attend(q, state[0], state[1], mask, jnp.zeros(1, jnp.int32), -ages)
         return y[..., 0, :], state
 

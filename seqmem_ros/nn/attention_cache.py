@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from typing import NamedTuple
 
 import jax
@@ -23,6 +24,38 @@ class WindowCache(NamedTuple):
 
 
 GrowingCache = tuple[jax.Array, jax.Array]
+
+
+def empty_cache(
+    width: int, window: int | None, batch: int | None, dtype: Any
+) -> GrowingCache | WindowCache:
+    """
+    Make a cache that holds nothing yet.
+
+    :param width: of keys and values
+    :param window: samples to keep in arrays of fixed size, None for a growing cache
+    :param batch: number of independent streams, None for a single one
+    :param dtype: of keys and values
+    :returns: :class:`WindowCache`, or keys and values of shape (0, width) or (batch, 0, width)
+    :raises ValueError: for a window below 1
+    """
+    if window is not None and window < 1:
+        raise ValueError(f'window must be at least 1 sample, got {window}')
+    axes = () if batch is None else (batch,)
+    empty = jnp.zeros((*axes, window or 0, width), dtype)
+    return (empty, empty) if window is None else WindowCache(empty, empty, jnp.int32(0))
+
+
+def ages_of(cache: GrowingCache | WindowCache) -> tuple[jax.Array, jax.Array]:
+    """
+    Tell how old each row is.
+
+    :param cache: with the newest sample in it
+    :returns: age in samples, 0 for the newest, and whether the row is filled, both (rows,)
+    """
+    n_rows = cache[0].shape[-2]
+    ages = jnp.arange(n_rows - 1, -1, -1)
+    return ages, ages < (cache.count if isinstance(cache, WindowCache) else n_rows)
 
 
 def remember(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from seqmem_ros.nn.initializers import get_initializer
 from seqmem_ros.nn.initializers import Initializer
-from seqmem_ros.nn.module import check_input
+from seqmem_ros.nn.input_check import check_input
 from seqmem_ros.nn.module import Module
 from seqmem_ros.nn.module import Param
 
@@ -54,7 +54,10 @@ class Dense(Module):
     """
     A linear map of each sample, with an optional activation.
 
-    ``y = f(W x + b)``; W has shape (n_out, n_in), b (n_out,).
+    ``y = f(W x + b)``; W has shape (n_out, n_in), b (n_out,). Rumelhart, Hinton and Williams,
+    *Learning representations by back-propagating errors*, Nature 323 (1986), p. 533, Eqs. 1 and 2;
+    f there is the logistic function, here any or none. ``gelu`` is x Phi(x), Phi the normal
+    distribution function (Hendrycks and Gimpel, arXiv:1606.08415, section 2).
 
     :param n_in: width of the input
     :param n_out: width of the output

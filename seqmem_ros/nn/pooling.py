@@ -18,7 +18,9 @@ class LastStep(Module):
     """
     Keep the last sample of a sequence, ``y = x_T``.
 
-    In a stream that is the current one: a step passes its sample on.
+    As the summary of a sequence: Sutskever, Vinyals and Le, *Sequence to sequence learning with
+    neural networks*, NeurIPS 2014 (arXiv:1409.3215), section 2, v in Eq. 1. In a stream it is the
+    current one: a step passes its sample on.
     """
 
     collapses_time = True
@@ -46,7 +48,7 @@ class LastStep(Module):
 
         :param x: sample, shape (n,) or (batch, n)
         :param state: empty
-        :returns: the sample and the empty state
+        :returns: the sample, same shape, and the empty state
         """
         return x, state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from seqmem_ros.nn.module import check_input
+from seqmem_ros.nn.input_check import check_input
 from seqmem_ros.nn.module import Module
 
 
@@ -56,9 +56,10 @@ class AddPositions(Module):
     """
     Add the sinusoidal encoding of its position to each sample: ``y_t = x_t + P[t]``.
 
-    See :func:`sinusoids`. In a stream the state counts the samples; from ``max_len`` on, every
-    sample counts as the last position, since a compiled step cannot raise. Streams without end
-    are better served by rotary positions, which know ages only.
+    P as in :func:`sinusoids`. Vaswani et al., *Attention is all you need*, NeurIPS 2017
+    (arXiv:1706.03762), section 3.5. In a stream the state counts the samples; from ``max_len``
+    on, every sample counts as the last position, since a compiled step cannot raise. Streams
+    without end are better served by rotary positions, which know ages only.
 
     :param max_len: longest sequence, in samples
     :param d_model: width of the samples

@@ -21,7 +21,7 @@ class RNN(RecurrentLayer):
     The simple recurrent layer.
 
     ``h = f(W x + U h_prev + b)``. Elman, *Finding structure in time*, Cognitive Science 14 (1990),
-    p. 179, Fig. 2; with tanh or relu for his logistic function, as in PyTorch.
+    pages 179 to 211, Fig. 2; with tanh or relu for his logistic function, as in PyTorch.
 
     W has shape (n_hidden, n_in), U (n_hidden, n_hidden), b (n_hidden,). The state is h.
 
@@ -125,32 +125,17 @@ class GRU(RecurrentLayer):
         self._add_gains()
 
     def _cell(self) -> Callable[[jax.Array, jax.Array], jax.Array]:
-        return self._cell_reset_after() if self.reset_after else self._cell_reset_before()
-
-    def _cell_reset_before(self) -> Callable[[jax.Array, jax.Array], jax.Array]:
         U_rz = self._matrices('U', ('r', 'z'))
         U = self._matrices('U', ('',))
+        b_U = 0.0 if self.b_U is None else self.b_U.value
 
         def advance(inputs: jax.Array, h: jax.Array) -> jax.Array:
             in_r, in_z, in_h = jnp.split(inputs, 3, axis=-1)
             re_r, re_z = jnp.split(h @ U_rz, 2, axis=-1)
             r = jax.nn.sigmoid(self._norm('r', in_r + re_r))
             z = jax.nn.sigmoid(self._norm('z', in_z + re_z))
-            candidate = jnp.tanh(self._norm('', in_h + (r * h) @ U))
-            return z * h + (1 - z) * candidate
-
-        return advance
-
-    def _cell_reset_after(self) -> Callable[[jax.Array, jax.Array], jax.Array]:
-        U_all = self._matrices('U', self._gates)
-        b_U = 0.0 if self.b_U is None else self.b_U.value
-
-        def advance(inputs: jax.Array, h: jax.Array) -> jax.Array:
-            in_r, in_z, in_h = jnp.split(inputs, 3, axis=-1)
-            re_r, re_z, re_h = jnp.split(h @ U_all, 3, axis=-1)
-            r = jax.nn.sigmoid(self._norm('r', in_r + re_r))
-            z = jax.nn.sigmoid(self._norm('z', in_z + re_z))
-            candidate = jnp.tanh(self._norm('', in_h + r * (re_h + b_U)))
+            re_h = r * (h @ U + b_U) if self.reset_after else (r * h) @ U
+            candidate = jnp.tanh(self._norm('', in_h + re_h))
             return z * h + (1 - z) * candidate
 
         return advance

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from seqmem_ros.nn.dense import normalise
 from seqmem_ros.nn.initializers import get_initializer
 from seqmem_ros.nn.initializers import Initializer
-from seqmem_ros.nn.module import check_input
+from seqmem_ros.nn.input_check import check_input
 from seqmem_ros.nn.module import Module
 from seqmem_ros.nn.module import Param
 

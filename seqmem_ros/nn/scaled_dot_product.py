@@ -10,8 +10,10 @@ def masked_softmax(scores: jax.Array, mask: jax.Array | None = None) -> jax.Arra
     """
     Take the softmax over the last axis among the allowed places only.
 
-    ``p_j = exp(s_j) / sum_k exp(s_k)``, k over the places where the mask is True. Where it is
-    True nowhere, p is zero, and so are the gradients.
+    ``p_j = exp(s_j) / sum_k exp(s_k)``, k over the places where the mask is True: scores of minus
+    infinity elsewhere, as in Vaswani et al., *Attention is all you need*, NeurIPS 2017
+    (arXiv:1706.03762), section 3.2.3. Where it is True nowhere, p is zero, and so are the
+    gradients.
 
     :param scores: s, shape (..., T_k)
     :param mask: True = may attend, broadcast against the scores; None allows all
@@ -34,7 +36,7 @@ def scaled_dot_product_attention(
     """
     Mix values by how well their keys match each query.
 
-    ``softmax(q k^T / sqrt(d_k)) v``. Vaswani et al., *Attention is all you need*, NeurIPS 2017
+    ``y = softmax(q k^T / sqrt(d_k)) v``. Vaswani et al., *Attention is all you need*, NeurIPS 2017
     (arXiv:1706.03762), Eq. 1.
 
     :param q: queries, shape (..., T_q, d_k), or one query (d_k,)

@@ -138,6 +138,7 @@ class Residual(Module):
         :returns: the same shape, and the new state
         :raises ValueError: if the layer cannot stream or its output is not as wide as its input
         """
+        self.require_streaming()
         y, state = self.layer.step(x, state)
         return self._add(x, y), state
 
@@ -172,9 +173,9 @@ class Bidirectional(Module):
     """
     Two layers, one reading forwards and one backwards: ``y_t = [h_t, h'_t]``.
 
-    Schuster and Paliwal, *Bidirectional recurrent neural networks*, IEEE Trans. Signal
-    Processing 45 (1997), p. 2673, Fig. 3; outputs put side by side, as in PyTorch. Whole sequences
-    only.
+    h read from the start, h' from the end. Schuster and Paliwal, *Bidirectional recurrent neural
+    networks*, IEEE Trans. Signal Processing 45 (1997), pages 2673 to 2681, Fig. 3; outputs put
+    side by side, as in PyTorch. Whole sequences only.
 
     :param layer_fwd: reads from the first sample to the last
     :param layer_bwd: reads from the last sample to the first

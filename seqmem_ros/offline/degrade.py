@@ -15,6 +15,7 @@ import numpy as np
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+from seqmem_ros.offline.joint_layout import JointBlock
 
 TURN_RAD = 2 * np.pi
 _LARGEST_BITS = 32
@@ -97,18 +98,39 @@ class Degrader:
         :returns: the same joints, positions and stamp degraded, velocity and effort as
             recorded; None if the message is lost
         """
-        setting = self.degradation
         noise = self._noise.standard_normal(len(sample.position))
-        lost = self._drop.random() < setting.drop
-        jitter_ns = self._jitter.standard_normal() * setting.jitter_s * NANOSECONDS_PER_SECOND
+        lost = self._drop.random() < self.degradation.drop
+        jitter_ns = round(self._jitter.standard_normal() * self._jitter_ns)
         if lost:
             return None
-        position = sample.position + setting.noise_rad * noise
+        # A stamp of 0 means that there is none.
+        stamp_ns = sample.stamp_ns + jitter_ns if sample.stamp_ns else 0
+        return replace(sample, stamp_ns=stamp_ns, position=self._sensed(sample.position, noise))
+
+    def block(self, block: JointBlock) -> tuple[np.ndarray, JointBlock]:
+        """
+        Degrade the next samples, exactly as one after the other.
+
+        :param block: as recorded
+        :returns: indices of those that are not lost, and those, degraded
+        """
+        noise = self._noise.standard_normal(block.position.shape)
+        kept = np.flatnonzero(self._drop.random(len(block)) >= self.degradation.drop)
+        jitter_ns = np.rint(self._jitter.standard_normal(len(block)) * self._jitter_ns)
+        stamp_ns = np.where(block.stamp_ns == 0, 0, block.stamp_ns + jitter_ns.astype(np.int64))
+        position = self._sensed(block.position, noise)
+        return kept, replace(block, stamp_ns=stamp_ns, position=position).rows(kept)
+
+    @property
+    def _jitter_ns(self) -> float:
+        return self.degradation.jitter_s * NANOSECONDS_PER_SECOND
+
+    def _sensed(self, position: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        setting = self.degradation
+        position = position + setting.noise_rad * noise
         if setting.bits:
             position = np.round(position / setting.step_rad) * setting.step_rad
-        # A stamp of 0 means that there is none.
-        stamp_ns = sample.stamp_ns + round(jitter_ns) if sample.stamp_ns else 0
-        return replace(sample, stamp_ns=stamp_ns, position=position)
+        return position
 
 
 def degrade(samples: Iterable[JointSample], degradation: Degradation) -> Iterator[JointSample]:

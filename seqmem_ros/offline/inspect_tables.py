@@ -1,10 +1,8 @@
-"""What ``seqmem inspect`` prints."""
+"""What ``seqmem inspect`` prints of a memory."""
 
 from collections.abc import Iterable
-from collections.abc import Mapping
 from collections.abc import Sequence
 import math
-from typing import Any
 
 from seqmem_ros.core.memory_filters import FilterMemory
 from seqmem_ros.core.memory_linear import Mode
@@ -13,44 +11,10 @@ from seqmem_ros.core.memory_report import LayerMemory
 from seqmem_ros.core.memory_report import MemoryReport
 from seqmem_ros.core.memory_trace import mean_by_age
 from seqmem_ros.core.memory_training import TrainingMemory
-from seqmem_ros.core.model import SequenceModel
 
 MOST_MODES = 6
 MOST_AGES = 12
 _AGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-_READOUTS = {
-    'observer': 'observer: the network steers the gains of a tracking filter',
-    'direct': 'direct: the outputs of the network are the estimate',
-}
-
-
-def card(model: SequenceModel, source: str, digest: str) -> str:
-    """
-    Say what a model is, how it was trained and how well it does.
-
-    :param model: the model
-    :param source: path of its file
-    :param digest: of the file
-    :returns: lines
-    """
-    spec = model.spec
-    lowest_hz, highest_hz = spec.nominal_rate_hz
-    low, high = f'{lowest_hz:g}', f'{highest_hz:g}'
-    training, scores = spec.card.get('training', {}), spec.card.get('scores', {})
-    lines = {
-        'model': f'{model.kind}, {source}, digest {digest}',
-        'task': f'{spec.task}' + (f': {", ".join(spec.labels)}' if spec.labels else ''),
-        'network': _pairs(spec.network),
-        'readout': _READOUTS[spec.readout],
-        'inputs': ', '.join(spec.features) or 'what the filter knows of positions and stamps',
-        'joints': ', '.join(spec.joints) or 'any; one network serves them all',
-        'rates': f'{low} to {high} Hz' if highest_hz else 'not stated',
-        'training': _pairs(training) or 'not stated',
-        'scores': _pairs(scores) or 'not stated',
-    }
-    if spec.task == 'velocity' and scores:
-        lines['scores'] += ' (RMSE in rad/s)'
-    return '\n'.join(f'{name:<13}{text}' for name, text in lines.items())
 
 
 def memory_text(report: MemoryReport, source: str) -> str:
@@ -75,18 +39,6 @@ def memory_text(report: MemoryReport, source: str) -> str:
         parts.append(_attention(report))
     parts += [_norms(report), _training(report.training)]
     return '\n\n'.join(parts)
-
-
-def _pairs(values: Mapping[str, Any]) -> str:
-    return ', '.join(
-        f'{name} {_listed(value)}' for name, value in values.items() if value is not None
-    )
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return f'[{"; ".join(_listed(each) for each in value)}]'
-    return f'({_pairs(value)})' if isinstance(value, Mapping) else f'{value}'
 
 
 def _length(report: MemoryReport) -> int:
@@ -135,8 +87,8 @@ def _units(layer: LayerMemory, report: MemoryReport) -> str:
         'median': ordered[middle],
         'shortest': ordered[-1],
     }
-    head = f'{_titled(layer)}, each of {len(ordered)} units as a one-pole filter of its own'
-    rows = [('unit', 'pole', 'horizon', '', 'DC gain')]
+    head = f'{_titled(layer)}, each of {len(ordered)} parts of its state as a one-pole filter'
+    rows = [('part', 'pole', 'horizon', '', 'DC gain')]
     rows += [(name, *_pole_cells(unit, report.rate_hz)) for name, unit in chosen.items()]
     return f'{head}\n{_aligned(rows)}'
 

@@ -6,13 +6,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 import numpy as np
 
-from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+from seqmem_ros.offline.plot_style import BLACK
+from seqmem_ros.offline.plot_style import busiest_stretch
+from seqmem_ros.offline.plot_style import clean
+from seqmem_ros.offline.plot_style import joints_by_speed
+from seqmem_ros.offline.plot_style import limits
+from seqmem_ros.offline.plot_style import seconds
+from seqmem_ros.offline.plot_style import SKY_BLUE
+from seqmem_ros.offline.plot_style import VERMILLION
 from seqmem_ros.offline.result import EstimatorResult
 from seqmem_ros.offline.result import Result
-
-# Colours that people with any kind of colour vision can tell apart (Okabe and Ito, "Color
-# Universal Design", 2008).
-BLACK, SKY_BLUE, VERMILLION, ORANGE = '#000000', '#56B4E9', '#D55E00', '#E69F00'
 
 MOST_JOINTS = 6
 LONGEST_S = 10.0
@@ -27,7 +30,7 @@ def plot_result(result: Result, path: str | Path) -> None:
     :param path: where to write; the suffix says the format
     """
     joints = _joints_that_move_most(result)
-    rows = _busiest_stretch(result, joints)
+    rows = busiest_stretch(result, joints, LONGEST_S)
     columns = 1 if len(joints) <= 2 else 2
     lines = -(-len(joints) // columns)
     figure = Figure(figsize=(7.5 * columns + 1.0, 3.6 * lines + 1.4), layout='constrained')
@@ -53,30 +56,8 @@ def plot_result(result: Result, path: str | Path) -> None:
 
 def _joints_that_move_most(result: Result) -> list[int]:
     """Take the joints of the largest RMS velocity, in the order of the message."""
-    speed = np.nan_to_num(_rms_over_time(result.reference.velocity))
-    most = np.argsort(-speed, kind='stable')[:MOST_JOINTS]
-    worth = [joint for joint in most if result.moving[joint]] or list(most[:1])
-    return sorted(int(joint) for joint in worth)
-
-
-def _rms_over_time(velocity: np.ndarray) -> np.ndarray:
-    known = np.isfinite(velocity)
-    squares = np.where(known, velocity, 0.0) ** 2
-    return np.sqrt(squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1))
-
-
-def _busiest_stretch(result: Result, joints: list[int]) -> np.ndarray:
-    """Choose the rows of the ten seconds in which the joints move most."""
-    time_ns = result.recording.time_ns
-    order = np.argsort(time_ns, kind='stable')
-    length_ns = round(LONGEST_S * NANOSECONDS_PER_SECOND)
-    if time_ns[order[-1]] - time_ns[order[0]] <= length_ns:
-        return order
-    motion = np.nan_to_num(result.reference.velocity[np.ix_(order, joints)] ** 2).sum(axis=1)
-    total = np.concatenate([[0.0], np.cumsum(motion)])
-    ends = np.searchsorted(time_ns[order], time_ns[order] + length_ns, side='right')
-    begin = int(np.argmax(total[ends] - total[:-1]))
-    return order[begin : ends[begin]]
+    most = joints_by_speed(result)[:MOST_JOINTS]
+    return sorted([joint for joint in most if result.moving[joint]] or most[:1])
 
 
 def _shown_estimator(result: Result) -> str:
@@ -90,13 +71,8 @@ def _shown_estimator(result: Result) -> str:
     return min(result.estimators, key=rank)
 
 
-def _seconds(result: Result, rows: np.ndarray) -> np.ndarray:
-    time_ns = result.recording.time_ns
-    return (time_ns[rows] - time_ns.min()) / NANOSECONDS_PER_SECOND
-
-
 def _draw_velocity(axes: Axes, result: Result, rows: np.ndarray, joint: int, shown: str) -> None:
-    time_s = _seconds(result, rows)
+    time_s = seconds(result, rows)
     reference = result.reference.velocity[rows, joint]
     raw = result.estimators.get(_RAW)
     if raw is not None and shown != _RAW:
@@ -107,9 +83,9 @@ def _draw_velocity(axes: Axes, result: Result, rows: np.ndarray, joint: int, sho
         axes.plot(time_s, estimate, color=VERMILLION, lw=1.0, ls=(0, (5, 1)), label=shown)
     axes.set_title(result.recording.names[joint], fontsize=10, loc='left')
     axes.set_ylabel('velocity / (rad/s)')
-    axes.set_ylim(*_limits(reference, margin=0.25))
+    axes.set_ylim(*limits(reference, margin=0.25))
     axes.margins(x=0.01)
-    _clean(axes)
+    clean(axes)
 
 
 def _draw_below(axes: Axes, result: Result, rows: np.ndarray, joint: int, shown: str) -> None:
@@ -119,11 +95,11 @@ def _draw_below(axes: Axes, result: Result, rows: np.ndarray, joint: int, shown:
     else:
         _draw_labels(axes, result, rows, joint, each)
     axes.set_xlabel('time / s')
-    _clean(axes)
+    clean(axes)
 
 
 def _draw_errors(axes: Axes, result: Result, rows: np.ndarray, joint: int, shown: str) -> None:
-    time_s = _seconds(result, rows)
+    time_s = seconds(result, rows)
     reference = result.reference.velocity[rows, joint]
     largest = [1e-6]
     # The difference may spike out of the picture, the estimate may not.
@@ -150,30 +126,14 @@ def _draw_labels(
         truth = each.expected[rows, joint]
         series.append(('label of the reference', BLACK, np.where(truth < 0, np.nan, truth + 0.15)))
     for label, color, heights in series:
-        axes.plot(
-            _seconds(result, rows), heights, color=color, lw=0, marker='.', ms=2, label=label
-        )
+        axes.plot(seconds(result, rows), heights, color=color, lw=0, marker='.', ms=2, label=label)
     axes.set_yticks(range(len(each.labels)), each.labels, fontsize=7)
     axes.set_ylim(-0.5, len(each.labels) - 0.5)
 
 
-def _limits(values: np.ndarray, margin: float) -> tuple[float, float]:
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return -1.0, 1.0
-    room = margin * max(float(np.ptp(known)), 1e-3)
-    return float(known.min()) - room, float(known.max()) + room
-
-
-def _clean(axes: Axes) -> None:
-    axes.spines[['top', 'right']].set_visible(False)
-    axes.grid(True, color='0.9', lw=0.6)
-    axes.set_axisbelow(True)
-
-
 def _title(result: Result, joints: list[int], rows: np.ndarray, shown: str) -> str:
     hidden = len(result.recording.names) - len(joints)
-    time_s = _seconds(result, rows)
+    time_s = seconds(result, rows)
     total = result.estimators[shown].total
     parts = [f'{shown} on {Path(result.bag).name}, {result.input}']
     numbers = []

@@ -1,6 +1,9 @@
 """A whole recording as arrays over time and joints."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 
 import numpy as np
 
@@ -8,6 +11,11 @@ from seqmem_ros.core.checks import checked_names
 from seqmem_ros.core.dropped import Dropped
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.offline.joint_layout import JointBlock
+
+FIELDS = ('position', 'velocity', 'effort')
+# Messages entered one by one are kept together in arrays of so many.
+_ROWS_TOGETHER = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +28,15 @@ class Recording:
     :ivar names: names of the joints
     :ivar stamp_ns: stamps from the headers, ns, shape (T,); 0 where there is none
     :ivar record_ns: record times, ns, shape (T,)
-    :ivar position: rad or m, shape (T, J)
-    :ivar velocity: rad/s or m/s, shape (T, J)
-    :ivar effort: N m or N, shape (T, J)
+    :ivar position: rad or m, float64, shape (T, J)
+    :ivar velocity: rad/s or m/s, float32, shape (T, J)
+    :ivar effort: N m or N, float32, shape (T, J), or (T, 0) if it was not kept
     :ivar malformed: number of messages whose arrays do not fit their names, or that name a
         joint twice
     :ivar non_finite: number of positions that are NaN or infinite in messages that name the
         joint
+    :ivar order: by what the messages are in order, ``'record'`` or ``'header'``
+    :ivar lacking: number of well-formed messages that do not name the joint, shape (J,)
     """
 
     names: tuple[str, ...]
@@ -37,6 +47,8 @@ class Recording:
     effort: np.ndarray
     malformed: int
     non_finite: int
+    order: str = 'record'
+    lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def time_ns(self) -> np.ndarray:
@@ -48,13 +60,16 @@ class JointTable:
     """
     Rows over joints that turn up in any order, at any time.
 
+    :param dtype: of the numbers
     :ivar names: joints so far
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dtype: type = np.float64) -> None:
         self.names: list[str] = []
-        self._columns_of: dict[tuple[str, ...], np.ndarray] = {}
-        self._rows: list[tuple[int, np.ndarray, np.ndarray]] = []
+        self._dtype = dtype
+        self._parts: list[tuple[np.ndarray, tuple[str, ...], np.ndarray]] = []
+        self._single: list[tuple[int, np.ndarray]] = []
+        self._single_names: tuple[str, ...] = ()
 
     def put(self, row: int, names: tuple[str, ...], values: np.ndarray) -> None:
         """
@@ -64,43 +79,81 @@ class JointTable:
         :param names: joints, J of them
         :param values: shape (J,) or (J, L)
         """
-        columns = self._columns_of.get(names)
-        if columns is None:
-            self.names += [name for name in names if name not in self.names]
-            columns = np.array([self.names.index(name) for name in names], dtype=np.intp)
-            self._columns_of[names] = columns
-        self._rows.append((row, columns, values))
+        if names != self._single_names or len(self._single) == _ROWS_TOGETHER:
+            self._gather()
+        self._single_names = names
+        self._single.append((row, values))
 
-    def array(self, n_rows: int, names: tuple[str, ...]) -> np.ndarray:
+    def put_rows(self, rows: np.ndarray, names: tuple[str, ...], values: np.ndarray) -> None:
         """
-        Lay out what was entered.
+        Enter values into several rows.
+
+        :param rows: their indices, shape (n,)
+        :param names: joints, J of them
+        :param values: shape (n, J) or (n, J, L)
+        """
+        self._gather()
+        self._append(rows, names, values)
+
+    def array(self, n_rows: int, names: Sequence[str]) -> np.ndarray:
+        """
+        Lay out what was entered, and forget it: it is needed once, and may be large.
 
         :param n_rows: T
         :param names: joints of the columns, J of them
         :returns: shape (T, J) or (T, J, L), NaN where nothing was entered
         """
-        depth = self._rows[0][2].shape[1:] if self._rows else ()
-        # The last column stays empty: it stands for joints that never turned up.
-        table = np.full((n_rows, len(self.names) + 1, *depth), np.nan)
-        for row, columns, values in self._rows:
-            table[row, columns] = values
-        known = {name: column for column, name in enumerate(self.names)}
-        return table[:, [known.get(name, -1) for name in names]]
+        self._gather()
+        depth = self._parts[0][2].shape[2:] if self._parts else ()
+        table = np.full((n_rows, len(names), *depth), np.nan, dtype=self._dtype)
+        column_of = {name: column for column, name in enumerate(names)}
+        while self._parts:
+            rows, of, values = self._parts.pop()
+            chosen = [index for index, name in enumerate(of) if name in column_of]
+            columns = [column_of[of[index]] for index in chosen]
+            table[rows[:, None], columns] = values[:, chosen]
+        return table
+
+    def _gather(self) -> None:
+        if self._single:
+            rows, values = zip(*self._single)
+            self._single = []
+            self._append(np.array(rows), self._single_names, np.stack(values))
+
+    def _append(self, rows: np.ndarray, names: tuple[str, ...], values: np.ndarray) -> None:
+        if not (self._parts and self._parts[-1][1] == names):
+            known = set(self.names)
+            self.names += [name for name in names if name not in known]
+        self._parts.append((rows, names, values.astype(self._dtype)))
 
 
 class RecordingBuilder:
     """
-    Collect a recording message by message, by the rules of a stream.
+    Collect a recording by the rules of a stream.
 
     :param options: uses ``assume_joint_order`` and ``joints``
+    :param fields: fields of the messages to keep, ``'position'`` among them
+    :param order: by what the messages come in order
     """
 
-    def __init__(self, options: StreamOptions) -> None:
+    def __init__(
+        self,
+        options: StreamOptions,
+        fields: tuple[str, ...] = FIELDS,
+        order: str = 'record',
+    ) -> None:
         self._options = options
-        self._fields = {field: JointTable() for field in ('position', 'velocity', 'effort')}
-        self._times: list[tuple[int, int]] = []
+        self._order = order
+        self._fields = {
+            field: JointTable(np.float64 if field == 'position' else np.float32)
+            for field in fields
+        }
+        self._stamps: list[np.ndarray] = []
+        self._records: list[np.ndarray] = []
         self._malformed = 0
         self._non_finite = 0
+        self._carrying: Counter[str] = Counter()
+        self.n_rows = 0
 
     def add(self, record_ns: int, sample: JointSample) -> None:
         """
@@ -109,20 +162,30 @@ class RecordingBuilder:
         :param record_ns: record time in ns
         :param sample: the message
         """
-        row = len(self._times)
-        self._times.append((sample.stamp_ns, record_ns))
-        try:
-            names = checked_names(sample, ('position',), self._options)
-        except Dropped:
-            names = ()
-        if not names or len(set(names)) < len(names):
-            self._malformed += 1
+        times = (np.array([time_ns], dtype=np.int64) for time_ns in (record_ns, sample.stamp_ns))
+        values = (getattr(sample, field)[None] for field in FIELDS)
+        self.add_block(JointBlock(*times, sample.names, '', *values))
+
+    def add_block(self, block: JointBlock) -> None:
+        """
+        Append messages of one layout.
+
+        :param block: the messages, at least one
+        """
+        rows = np.arange(self.n_rows, self.n_rows + len(block))
+        self.n_rows += len(block)
+        self._stamps.append(block.stamp_ns)
+        self._records.append(block.record_ns)
+        names = usable_names(block, self._options)
+        if not names:
+            self._malformed += len(block)
             return
-        self._non_finite += int(np.sum(~np.isfinite(sample.position)))
-        for field, table in self._fields.items():
-            values = getattr(sample, field)
-            if len(values):
-                table.put(row, names, values)
+        self._non_finite += int(np.sum(~np.isfinite(block.position)))
+        self._carrying.update(dict.fromkeys(names, len(block)))
+        for name, table in self._fields.items():
+            values = getattr(block, name)
+            if values.shape[1]:
+                table.put_rows(rows, names, values)
 
     def build(self) -> Recording:
         """
@@ -133,15 +196,38 @@ class RecordingBuilder:
         seen = tuple(self._fields['position'].names)
         wanted = self._options.joints
         names = tuple(name for name in seen if name in wanted) if wanted else seen
-        stamps, records = np.array(self._times, dtype=np.int64).reshape(-1, 2).T
+        empty = [np.empty(0, dtype=np.int64)]
         arrays = {
-            field: table.array(len(self._times), names) for field, table in self._fields.items()
+            field: self._fields[field].array(self.n_rows, names)
+            if field in self._fields
+            else np.empty((self.n_rows, 0), dtype=np.float32)
+            for field in FIELDS
         }
         return Recording(
             names,
-            stamps,
-            records,
+            np.concatenate(empty + self._stamps),
+            np.concatenate(empty + self._records),
             malformed=self._malformed,
             non_finite=self._non_finite,
+            order=self._order,
+            lacking=np.array(
+                [self.n_rows - self._malformed - self._carrying[name] for name in names],
+                dtype=np.int64,
+            ),
             **arrays,
         )
+
+
+def usable_names(block: JointBlock, options: StreamOptions) -> tuple[str, ...]:
+    """
+    Name the joints of messages, if they can be used at all.
+
+    :param block: messages of one layout, at least one
+    :param options: uses ``assume_joint_order``
+    :returns: one name a position, or none if lengths or names do not fit
+    """
+    try:
+        names = checked_names(block.sample(0), ('position',), options)
+    except Dropped:
+        return ()
+    return names if len(set(names)) == len(names) else ()

@@ -28,6 +28,7 @@ SMALLEST_SIDE = 3
 # Stamps further back than this are of another time, not late; as in StreamOptions.
 CLOCK_JUMP_NS = 100_000_000
 _BLOCK = 4096
+_PIECE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Reference:
     """
     The reference and how far to trust it.
 
-    :ivar velocity: rad/s, shape (T, J); NaN where a window is not filled on both sides
+    :ivar velocity: rad/s, float32, shape (T, J); NaN where a window is not filled on both sides
     :ivar half_width_s: h in s
     :ivar doubt_rad_s: RMS difference per joint to a fit of degree 5 in the same windows, rad/s,
         shape (J,): large where the window smears the motion or the recording is noisy
@@ -69,13 +70,22 @@ def make_reference(
         side = max(SMALLEST_SIDE, round(HALF_WIDTH_S / period_s)) if period_s else SMALLEST_SIDE
         # Half a period more, so that uneven stamps do not let samples in and out at the rim.
         half_width_s = (side + 0.5) * period_s
-    velocity, finer = (
-        _slopes(time_ns, position, max_gap_s, half_width_s, degree) for degree in (DEGREE, 5)
-    )
-    both = np.isfinite(velocity) & np.isfinite(finer)
-    squares = np.where(both, velocity - finer, 0.0) ** 2
-    doubt = np.sqrt(squares.sum(axis=0) / np.maximum(both.sum(axis=0), 1))
-    return Reference(velocity, half_width_s, np.where(both.any(axis=0), doubt, np.nan))
+    velocity = np.full(position.shape, np.nan, dtype=np.float32)
+    squares = np.zeros(position.shape[1])
+    samples = np.zeros(position.shape[1])
+    for rows, joints in _stretches(time_ns, position, max_gap_s):
+        for piece, inner in _pieces(time_ns[rows], half_width_s):
+            cells = np.ix_(rows[piece], joints)
+            slopes, finer = (
+                local_slopes(time_ns[rows[piece]], position[cells], half_width_s, degree)[inner]
+                for degree in (DEGREE, 5)
+            )
+            velocity[np.ix_(rows[piece][inner], joints)] = slopes
+            both = np.isfinite(slopes) & np.isfinite(finer)
+            squares[joints] += np.sum(np.where(both, slopes - finer, 0.0) ** 2, axis=0)
+            samples[joints] += both.sum(axis=0)
+    doubt = np.sqrt(squares / np.maximum(samples, 1))
+    return Reference(velocity, half_width_s, np.where(samples > 0, doubt, np.nan))
 
 
 def median_period_s(time_ns: np.ndarray) -> float:
@@ -115,22 +125,27 @@ def unbroken_runs(time_ns: np.ndarray, max_gap_s: float) -> Iterator[np.ndarray]
         yield from np.split(order, gaps + 1)
 
 
-def _slopes(
-    time_ns: np.ndarray, position: np.ndarray, max_gap_s: float, half_width_s: float, degree: int
-) -> np.ndarray:
-    """Fit all joints; those that are present in the same messages share their fits."""
-    velocity = np.full(position.shape, np.nan)
+def _stretches(
+    time_ns: np.ndarray, position: np.ndarray, max_gap_s: float
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rows of unbroken runs, with the joints that are present in just these messages."""
     present = np.isfinite(position)
     patterns, group = np.unique(present, axis=1, return_inverse=True)
     for index in range(patterns.shape[1]):
         joints = np.flatnonzero(group.ravel() == index)
         rows = np.flatnonzero(patterns[:, index])
         for run in unbroken_runs(time_ns[rows], max_gap_s):
-            cells = np.ix_(rows[run], joints)
-            velocity[cells] = local_slopes(
-                time_ns[rows[run]], position[cells], half_width_s, degree
-            )
-    return velocity
+            yield rows[run], joints
+
+
+def _pieces(time_ns: np.ndarray, half_width_s: float) -> Iterator[tuple[slice, slice]]:
+    """Cut a long run, so that memory stays bounded; pieces overlap by more than a window."""
+    margin_ns = round(3 * half_width_s * NANOSECONDS_PER_SECOND)
+    for begin in range(0, len(time_ns), _PIECE):
+        end = min(begin + _PIECE, len(time_ns))
+        first = int(np.searchsorted(time_ns, time_ns[begin] - margin_ns))
+        last = int(np.searchsorted(time_ns, time_ns[end - 1] + margin_ns, side='right'))
+        yield slice(first, last), slice(begin - first, end - first)
 
 
 def local_slopes(

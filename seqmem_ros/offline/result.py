@@ -14,6 +14,7 @@ from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.offline.degrade import Degradation
 from seqmem_ros.offline.health import Health
 from seqmem_ros.offline.labels import LabelScore
+from seqmem_ros.offline.metrics import LagCurve
 from seqmem_ros.offline.metrics import Score
 from seqmem_ros.offline.recording import Recording
 from seqmem_ros.offline.reference import DEGREE
@@ -34,8 +35,10 @@ class EstimatorResult:
     :ivar per_joint: by name of the joint
     :ivar counts: of the stream
     :ivar note: why it is not scored, or empty
-    :ivar expected: indices of the labels of the reference, shape (T, J), -1 where there is
-        none; None if it cannot be scored, or estimates velocity
+    :ivar expected: indices of the true labels, shape (T, J) or (T, 1), -1 where there is none;
+        None if it cannot be scored, or estimates velocity
+    :ivar whole_arm: whether it gives one label for the whole arm
+    :ivar curve: squared error against lag over all joints that move; None for labels
     """
 
     task: str
@@ -48,6 +51,8 @@ class EstimatorResult:
     per_joint: Mapping[str, Score | LabelScore] = field(default_factory=dict)
     note: str = ''
     expected: np.ndarray | None = None
+    whole_arm: bool = False
+    curve: LagCurve | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +119,13 @@ class Result:
             },
             'degradation': {'summary': str(self.degradation), **asdict(self.degradation)},
             'stream': asdict(self.options),
-            'health': asdict(self.health),
+            'order': self.recording.order,
+            'health': {**asdict(self.health), 'jitter_s': self.health.jitter_s},
             'truth_check': {'summary': summarise(dict(self.truth)), 'joints': self.truth},
             'estimators': {name: _entry(each) for name, each in self.estimators.items()},
             'warnings': self.warnings,
         }
-        return _plain(content)
+        return plain(content)
 
 
 def _entry(result: EstimatorResult) -> dict[str, Any]:
@@ -129,6 +135,7 @@ def _entry(result: EstimatorResult) -> dict[str, Any]:
         'labels': result.labels,
         'source': result.source,
         'digest': result.digest,
+        'whole_arm': result.whole_arm,
         **(_shallow(result.total) if result.total else {}),
         'counts': result.counts,
         'per_joint': result.per_joint,
@@ -137,18 +144,27 @@ def _entry(result: EstimatorResult) -> dict[str, Any]:
 
 
 def _shallow(value: Any) -> dict[str, Any]:
-    return {entry.name: getattr(value, entry.name) for entry in fields(value)}
+    content = {entry.name: getattr(value, entry.name) for entry in fields(value)}
+    if isinstance(value, LabelScore):
+        content['median_delay_s'] = value.median_delay_s
+    return content
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """
+    Turn anything of a result into what JSON can hold.
+
+    :param value: dataclass, mapping, array, list or scalar
+    :returns: dictionaries, lists, strings and numbers; None for NaN
+    """
     if is_dataclass(value):
-        return _plain(_shallow(value))
+        return plain(_shallow(value))
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else None
     return int(value) if isinstance(value, np.integer) else value

@@ -1,6 +1,7 @@
 """The result of an evaluation as text for a terminal."""
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,11 +43,35 @@ def _head(result: Result) -> str:
         [
             f'bag          {result.bag}, topic {result.topic}',
             f'recording    {result.health}',
+            f'timing       {_timing(result)}',
             f'reference    {result.reference}',
             f'truth check  {summarise(dict(result.truth))}',
             f'input        {result.input}',
         ]
     )
+
+
+def _timing(result: Result) -> str:
+    health = result.health
+    low_s, high_s = health.period_range_s
+    parts = [f'98 % of the periods from {1000 * low_s:.3g} to {1000 * high_s:.3g} ms']
+    if np.isfinite(health.delay_s):
+        least_s, most_s = health.delay_range_s
+        parts.append(
+            f'recorded {_signed(health.delay_s)} the stamp (98 % from {1000 * least_s:.3g} to '
+            f'{1000 * most_s:.3g} ms)'
+        )
+    else:
+        parts.append('no message has a stamp')
+    if result.recording.order == 'header':
+        parts.append(
+            f'ordered by stamp: {health.record_inversions} record times go back in this order'
+        )
+    return '; '.join(parts)
+
+
+def _signed(delay_s: float) -> str:
+    return f'{1000 * abs(delay_s):.3g} ms {"after" if delay_s >= 0 else "before"}'
 
 
 def _of_task(result: Result, task: str) -> dict[str, EstimatorResult]:
@@ -89,11 +114,13 @@ def _label_section(name: str, each: EstimatorResult) -> str:
         (label, *(str(count) for count in counts))
         for label, counts in zip(each.labels, each.total.confusion)
     ]
+    total = each.total
     title = (
-        f'{name}: macro-F1 {each.total.macro_f1:.3f}, accuracy {each.total.accuracy:.3f} over '
-        f'{each.total.samples} labels'
+        f'{name}: macro-F1 {total.macro_f1:.3f}, accuracy {total.accuracy:.3f} over '
+        f'{total.samples} labels; {len(total.delays_s)} changes told after '
+        f'{_milliseconds(total.median_delay_s)} ms (median), {total.missed} not told in time'
     )
-    head = ('reference, then predicted', *each.labels)
+    head = ('true, then predicted', *each.labels)
     return f'{title}\n{_aligned([head, *rows])}'
 
 
@@ -110,6 +137,80 @@ def _joint_table(result: Result) -> str:
                 rows.append((title, estimator, f'macro-F1 {_number(score.macro_f1)}', *[''] * 4))
             title = ''
     return _aligned([head, ('', '', *_UNITS), *rows], left=2)
+
+
+def summary(scores: Sequence[Mapping[str, EstimatorResult]]) -> str:
+    """
+    Put several recordings together.
+
+    RMSE pools all values, ``lag`` is the mean over values, ``99 %`` the worst recording's.
+
+    :param scores: estimators by name, of each recording
+    :returns: lines of text, without a final newline
+    """
+    rows = []
+    for name, totals in totals_by_name(scores).items():
+        if isinstance(totals[0], Score):
+            pooled = pool(totals)
+            rows.append((name, str(len(totals)), *_velocity_cells(pooled), ''))
+        else:
+            accuracy = np.average(
+                [one.accuracy for one in totals], weights=[one.samples for one in totals]
+            )
+            macro = np.mean([one.macro_f1 for one in totals])
+            said = f'macro-F1 {macro:.3f}, accuracy {accuracy:.3f}'
+            rows.append((name, str(len(totals)), *[''] * len(_UNITS), said))
+    head = ('estimator', 'bags', *_VELOCITY_HEAD, 'labels')
+    return f'all {len(scores)} bags\n\n' + _aligned([head, ('', '', *_UNITS, ''), *rows])
+
+
+def totals_by_name(
+    scores: Sequence[Mapping[str, EstimatorResult]],
+) -> dict[str, list[Score | LabelScore]]:
+    """
+    Collect what can be put together.
+
+    :param scores: estimators by name, of each recording
+    :returns: the totals that are not empty, by name of the estimator
+    """
+    totals: dict[str, list[Score | LabelScore]] = {}
+    for estimators in scores:
+        for name, each in estimators.items():
+            if each.total is not None and each.total.samples:
+                totals.setdefault(name, []).append(each.total)
+    return totals
+
+
+def pool(totals: Sequence[Score]) -> Score:
+    """
+    Put totals together.
+
+    :param totals: of one estimator on several recordings, at least one
+    :returns: RMSE over all values, mean lag, largest 99th percentile
+    """
+    samples = np.array([one.samples for one in totals])
+    rest = np.array([one.rest_samples for one in totals])
+
+    def rms(values: list[float], weights: np.ndarray) -> float:
+        known = np.isfinite(values) & (weights > 0)
+        if not known.any():
+            return float('nan')
+        squares = np.square(values)[known]
+        return float(np.sqrt(np.average(squares, weights=weights[known])))
+
+    lags_s = np.array([one.lag_s for one in totals])
+    known = np.isfinite(lags_s)
+    return Score(
+        samples=int(samples.sum()),
+        rmse=rms([one.rmse for one in totals], samples),
+        lag_s=float(np.average(lags_s[known], weights=samples[known]))
+        if known.any()
+        else float('nan'),
+        rmse_at_lag=rms([one.rmse_at_lag for one in totals], samples),
+        p99=max(one.p99 for one in totals),
+        standstill_rms=rms([one.standstill_rms for one in totals], rest),
+        rest_samples=int(rest.sum()),
+    )
 
 
 def _notes(result: Result) -> str:

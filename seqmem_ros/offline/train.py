@@ -33,7 +33,8 @@ from seqmem_ros.offline.training import make_optimizer
 from seqmem_ros.offline.training import make_train_step
 from seqmem_ros.offline.training import unroll_truncated
 
-MODELS = ('gru', 'lstm', 'rnn', 'attention')
+MODELS = ('gru', 'lstm', 'rnn', 'attention', 'transformer')
+HEADS = 4
 # Simulating is a tenth of the work, so a recording serves a few times before it is replaced.
 POOL_BATCHES = 100
 USES_OF_A_POOL = 3
@@ -66,6 +67,7 @@ class TrainingOptions:
     :param gradient_samples: the gradient reaches back over so many samples (truncated
         backpropagation); the values over the whole recording
     :param seed: of the weights and of all data
+    :param attention_window: samples that a block of ``attention`` or ``transformer`` attends to
     :raises SeqmemError: if the model or the task is unknown, or a number out of its range
     """
 
@@ -79,6 +81,7 @@ class TrainingOptions:
     learning_rate: float = 3e-3
     gradient_samples: int = 512
     seed: int = 0
+    attention_window: int = WINDOW
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -87,14 +90,8 @@ class TrainingOptions:
             raise SeqmemError(f"task: expected velocity or label, got '{self.task}'")
         # A loss is taken of the samples behind the first window.
         lowest = {'n_samples': WINDOW + 1, 'seed': 0}
-        for name in (
-            *lowest,
-            'hidden_size',
-            'n_layers',
-            'n_steps',
-            'batch_size',
-            'gradient_samples',
-        ):
+        whole = ('hidden_size', 'n_layers', 'n_steps', 'batch_size', 'n_samples', 'seed')
+        for name in (*whole, 'attention_window', 'gradient_samples'):
             if not getattr(self, name) >= lowest.get(name, 1):
                 raise SeqmemError(
                     f'{name}: expected at least {lowest.get(name, 1)}, got {getattr(self, name)}'
@@ -105,37 +102,52 @@ class TrainingOptions:
             )
 
 
-def spec_of(options: TrainingOptions) -> ModelSpec:
+def spec_of(options: TrainingOptions, names: tuple[str, ...] = LABELS) -> ModelSpec:
     """
     Describe the network that the options ask for.
 
     :param options: model, sizes and task
+    :param names: of the labels, where the task is to label
     :returns: its spec, without a card
     """
-    labels = LABELS if options.task == 'label' else ()
-    network: dict[str, Any] = {
-        'n_in': N_FEATURES,
-        'n_out': N_STEERING + PARTS_OF_LABEL * len(labels),
-    }
-    if options.model == 'attention':
-        network |= {
+    labels = names if options.task == 'label' else ()
+    return ModelSpec(
+        task=options.task,
+        network=network_of(options, N_FEATURES, N_STEERING + PARTS_OF_LABEL * len(labels)),
+        labels=labels,
+        nominal_rate_hz=(50.0, 1000.0),
+    )
+
+
+def network_of(options: TrainingOptions, n_in: int, n_out: int) -> dict[str, Any]:
+    """
+    Describe a network of a model's kind and sizes.
+
+    ``transformer`` is ``attention`` with a wider dense part, four times its width as in Vaswani
+    et al., *Attention is all you need* (2017), section 3.3, not twice.
+
+    :param options: model and sizes
+    :param n_in: width of the samples
+    :param n_out: width of the output
+    :returns: builder and arguments, as in :class:`seqmem_ros.core.spec.ModelSpec`
+    """
+    sizes: dict[str, Any] = {'n_in': n_in, 'n_out': n_out}
+    if options.model in ('attention', 'transformer'):
+        wider = 4 if options.model == 'transformer' else 2
+        return sizes | {
             'builder': 'causal_transformer',
             'd_model': options.hidden_size,
-            'n_heads': 4,
-            'd_ff': 2 * options.hidden_size,
+            'n_heads': HEADS,
+            'd_ff': wider * options.hidden_size,
             'depth': options.n_layers,
-            'window': WINDOW,
+            'window': options.attention_window,
         }
-    else:
-        network |= {
-            'builder': 'recurrent_net',
-            'cell': options.model,
-            'n_hidden': options.hidden_size,
-            'n_layers': options.n_layers,
-        }
-    return ModelSpec(
-        task=options.task, network=network, labels=labels, nominal_rate_hz=(50.0, 1000.0)
-    )
+    return sizes | {
+        'builder': 'recurrent_net',
+        'cell': options.model,
+        'n_hidden': options.hidden_size,
+        'n_layers': options.n_layers,
+    }
 
 
 def train(

@@ -1,37 +1,31 @@
 """The managed node: what happens on each transition, and what on each message."""
 
-import os
 from pathlib import Path
 import sys
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
-from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import LifecycleState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.core.estimate import Estimate
+from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
-from seqmem_ros.ros.diagnostics import Monitor
-from seqmem_ros.ros.diagnostics import status
-from seqmem_ros.ros.event_log import EventLog
-from seqmem_ros.ros.outputs import input_qos
-from seqmem_ros.ros.outputs import INPUT_TOPIC
+from seqmem_ros.ros.device import use_device
+from seqmem_ros.ros.inputs import message_number
+from seqmem_ros.ros.inputs import subscribe
 from seqmem_ros.ros.outputs import make_output
 from seqmem_ros.ros.parameter_spec import ON_CONFIGURE
 from seqmem_ros.ros.parameters import declare_parameters
@@ -39,9 +33,13 @@ from seqmem_ros.ros.parameters import read_parameters
 from seqmem_ros.ros.parameters import SPECS
 from seqmem_ros.ros.parameters import stream_options
 from seqmem_ros.ros.parameters import unknown_parameters
+from seqmem_ros.ros.reporter import Reporter
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
+NO_CLOCK = (
+    'expected a time on /clock, got none yet: with use_sim_time, messages wait for the first one'
+)
 
 
 class SeqmemNode(LifecycleNode):
@@ -64,24 +62,16 @@ class SeqmemNode(LifecycleNode):
         self._stream: Stream | None = None
         self._output: Any = None
         self._subscription: Subscription | None = None
-        self._monitor = Monitor()
-        self._events = EventLog(self.get_logger().warning)
-        self._seen_event = ''
         self._compile_count = 0
+        self._publish_every_n = 1
+        self._starts = self._turn = 0
         values = declare_parameters(self)
         self.autostart = values['autostart']
-        os.environ['JAX_PLATFORMS'] = values['device']
         self._warn_of_unknown_parameters()
         self.add_on_set_parameters_callback(self._check_parameters)
         self._answer_impossible_transitions()
         self.create_service(Trigger, '~/reset', self._on_reset)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        # Steady: a simulation that stands still must not silence the diagnostics.
-        self.create_timer(
-            1.0 / values['diagnostics_rate_hz'],
-            self._on_diagnostics,
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+        self._reporter = Reporter(self, values['diagnostics_rate_hz'], self._condition)
 
     def start(self) -> bool:
         """
@@ -111,17 +101,14 @@ class SeqmemNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to listen; see the class."""
         try:
-            self._subscription = self.create_subscription(
-                JointState,
-                INPUT_TOPIC,
-                self._input_callback(),
-                input_qos(),
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            self._subscription = subscribe(
+                self, self._input_callback(), self._reporter.note_unheard
             )
         except Exception as error:
             return self._failed('activate', error)
         self._stage = 'active'
-        self._monitor = Monitor(self._stream.counts)
+        self._reporter.begin(self._stream)
+        self._starts = self._turn = 0
         self.get_logger().info(f'active: reading {self._subscription.topic_name}')
         return super().on_activate(state)
 
@@ -148,6 +135,8 @@ class SeqmemNode(LifecycleNode):
     def _configure(self, values: dict[str, Any]) -> None:
         options = stream_options(values)
         weights = values['weights'] and Path(values['weights']).expanduser()
+        if values['model'] not in FILTERS:
+            use_device(values['device'])
         estimator = load_estimator(values['model'], weights, values['memory'])
         if estimator.window != values['window']:
             raise SeqmemError(
@@ -157,6 +146,7 @@ class SeqmemNode(LifecycleNode):
         if not self.context.ok():
             raise SeqmemError('told to stop while loading')
         self._stream = Stream(estimator, options)
+        self._publish_every_n = values['publish_every_n']
         joints = options.joints or estimator.joints
         self._stream.warm_up(**({'n_joints': len(joints)} if joints else {}))
         self._compile_count = self._stream.compile_count
@@ -190,30 +180,47 @@ class SeqmemNode(LifecycleNode):
         tells_receipt = hasattr(Subscription, 'CallbackType')
         return self._on_message_with_info if tells_receipt else self._on_message
 
-    def _on_message_with_info(self, message: JointState, info: dict[str, int]) -> None:
+    def _on_message_with_info(self, message: JointState, info: dict[str, Any]) -> None:
+        if self._reporter.watches:
+            self._reporter.note_message(message.name, message_number(info))
         self._take(message, info['received_timestamp'])
 
     def _on_message(self, message: JointState) -> None:
+        if self._reporter.watches:
+            self._reporter.note_message(message.name, None)
         self._take(message, time.time_ns())
 
     def _take(self, message: JointState, received_ns: int) -> None:
         stream = self._stream
         started_ns = time.perf_counter_ns()
         # The clock of the node, which runs with a simulation, tells late from started over.
-        estimate = stream.push(sample_from_message(message), self.get_clock().now().nanoseconds)
+        now_ns = self.get_clock().now().nanoseconds
+        estimate = None
+        if now_ns:
+            estimate = stream.push(sample_from_message(message), now_ns)
+        else:
+            stream.refuse('drop_no_clock', NO_CLOCK)
         step_ns = time.perf_counter_ns() - started_ns
         if estimate is not None:
-            self._output.publish(message.header, estimate)
-            self._monitor.note(time.time_ns() - received_ns, step_ns)
-        if stream.last_event is not self._seen_event:
-            self._seen_event = stream.last_event
-            self._events.update(stream.counts, stream.last_event)
+            self._publish(message, estimate)
+            latency_ns = time.time_ns() - received_ns
+            self._reporter.note_times(latency_ns, step_ns, now_ns - estimate.stamp_ns)
+        self._reporter.note_events(stream)
         if stream.compile_count != self._compile_count:
             self._compile_count = stream.compile_count
             self.get_logger().info(
                 f'compiled again in {step_ns / 1e9:.1f} s for more joints than before; with all '
                 'names in the parameter joints, this is done while configuring'
             )
+
+    def _publish(self, message: JointState, estimate: Estimate) -> None:
+        if self._starts != self._stream.starts:
+            self._starts, self._turn = self._stream.starts, 0
+        due = self._turn % self._publish_every_n == 0
+        self._turn += 1
+        if due:
+            self._output.publish(message.header, estimate)
+        self._stream.counts['published' if due else 'thinned'] += 1
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Any:
         response.success = self._stage == 'active'
@@ -228,36 +235,8 @@ class SeqmemNode(LifecycleNode):
             response.message = f'nothing to reset: the node is {self._stage}, not active'
         return response
 
-    def _on_diagnostics(self) -> None:
-        if not self.get_parameter('publish_diagnostics').value:
-            return
-        level, message = DiagnosticStatus.OK, f'not active ({self._stage})'
-        values: dict[str, str] = {}
-        if self._failure:
-            level, message = DiagnosticStatus.ERROR, self._failure
-        elif self._stage == 'active':
-            level, message, values = self._monitor.report(self._stream.counts)
-        array = DiagnosticArray(
-            status=[
-                status(self.get_fully_qualified_name(), level, message, self._facts() | values)
-            ]
-        )
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
-
-    def _facts(self) -> dict[str, str]:
-        topic = self.resolve_topic_name(INPUT_TOPIC)
-        facts = {'input': topic, 'publishers': str(self.count_publishers(topic))}
-        if self._stream is None:
-            return facts
-        estimator = self._stream.estimator
-        return facts | {
-            'estimator': estimator.name,
-            'task': estimator.task,
-            'weights': str(estimator.source),
-            'digest': estimator.digest or 'none',
-            'compile_count': str(self._stream.compile_count),
-        }
+    def _condition(self) -> tuple[str, str, Stream | None]:
+        return self._stage, self._failure, self._stream
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:
@@ -271,7 +250,16 @@ class SeqmemNode(LifecycleNode):
             if spec.when == ON_CONFIGURE and self._stage in ('inactive', 'active'):
                 reason = f'{spec.name} takes effect on configure: deactivate and clean up first'
                 return SetParametersResult(successful=False, reason=reason)
+        self._change_limits({parameter.name: parameter.value for parameter in parameters})
         return SetParametersResult(successful=True)
+
+    def _change_limits(self, new: dict[str, Any]) -> None:
+        if self._stream is None or not new.keys() & SPECS.keys():
+            return
+        values = read_parameters(self)
+        values |= {name: SPECS[name].checked(new[name]) for name in new.keys() & SPECS.keys()}
+        self._publish_every_n = values['publish_every_n']
+        self._stream.change(stream_options(values))
 
     def _warn_of_unknown_parameters(self) -> None:
         # rclpy ignores a misspelt parameter without a word, and has no public way to list

@@ -18,6 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.ros.player import Player
@@ -31,6 +32,7 @@ START_TIMEOUT_S = 60.0
 # Long after the last message has crossed a loopback, short for a person who waits.
 QUIET_S = 1.0
 VELOCITY_TOPICS = {'joint_states': JointState}
+LABEL_TOPICS = {'label_scores': Float64MultiArray}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 Between the plain forms of :mod:`seqmem_ros.core` and ROS messages.
 
 How labels are written: ``~/label`` is one String, ``shoulder: moving, elbow: still``, or the
-bare label where a model says one thing about the whole arm. ``~/label_scores`` is a
+bare label where a model says one thing about the whole arm; ``unknown`` stands for a label below
+the minimum score. ``~/label_scores`` and ``~/classification`` hold every probability as the model
+gave it. ``~/label_scores`` is a
 Float64MultiArray of probabilities, row-major: ``layout.dim[0]`` is labelled
 ``joint=shoulder,elbow`` (or ``arm``) and ``layout.dim[1]`` is labelled ``label=still,moving``.
 """
@@ -22,6 +24,7 @@ from std_msgs.msg import String
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+from seqmem_ros.core.joints import stamp_to_ns
 
 try:
     from vision_msgs.msg import Classification
@@ -65,9 +68,10 @@ def header_for(header: Header, estimate: Estimate) -> Header:
 
     :param header: header of the input
     :param estimate: the estimate
-    :returns: the same object; a new one only if the input had no stamp and got one on receipt
+    :returns: the same object; a new one only if the input had no stamp and got one on receipt,
+        or if the newest part of a merged vector came in another message
     """
-    if header.stamp.sec or header.stamp.nanosec:
+    if stamp_to_ns(header.stamp) == estimate.stamp_ns:
         return header
     return Header(stamp=time_from_ns(estimate.stamp_ns), frame_id=header.frame_id)
 

@@ -16,21 +16,8 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.ros import messages
-
-INPUT_TOPIC = 'joint_states'
-QUEUE_DEPTH = 50
-
-
-def input_qos() -> QoSProfile:
-    """
-    Say how joint states are subscribed to.
-
-    Best effort hears reliable and best-effort publishers, and is what REP-2003 asks of those
-    who consume sensor data.
-
-    :returns: best effort, the last 50 messages
-    """
-    return _qos(QoSReliabilityPolicy.BEST_EFFORT)
+from seqmem_ros.ros.inputs import INPUT_TOPIC
+from seqmem_ros.ros.inputs import QUEUE_DEPTH
 
 
 def output_qos() -> QoSProfile:
@@ -39,7 +26,11 @@ def output_qos() -> QoSProfile:
 
     :returns: reliable, so that reliable and best-effort subscribers hear it, 50 messages kept
     """
-    return _qos(QoSReliabilityPolicy.RELIABLE)
+    return QoSProfile(
+        history=QoSHistoryPolicy.KEEP_LAST,
+        depth=QUEUE_DEPTH,
+        reliability=QoSReliabilityPolicy.RELIABLE,
+    )
 
 
 class VelocityOutput:
@@ -137,10 +128,4 @@ def _publisher(node: LifecycleNode, message_type: Any, topic: str) -> Any:
         topic,
         output_qos(),
         qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-    )
-
-
-def _qos(reliability: QoSReliabilityPolicy) -> QoSProfile:
-    return QoSProfile(
-        history=QoSHistoryPolicy.KEEP_LAST, depth=QUEUE_DEPTH, reliability=reliability
     )

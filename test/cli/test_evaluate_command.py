@@ -51,12 +51,13 @@ def test_the_report_says_what_was_done_and_found(capsys):
     lines = captured.out.splitlines()
     assert lines[0] == f'bag          {BAG}, topic /joint_states'
     assert lines[1] == 'recording    2501 messages, 6 joints, 10.00 s at 250 Hz, no faults'
-    assert 'degree 3 over +-22.0 ms, zero phase' in lines[2]
-    assert 'first-order low-pass of the difference' in lines[3] and '4.4 ms' in lines[3]
-    assert lines[4] == (
+    assert lines[2].startswith('timing       98 % of the periods from 4 to 4 ms; recorded 0.3 ms')
+    assert 'degree 3 over +-22.0 ms, zero phase' in lines[3]
+    assert 'first-order low-pass of the difference' in lines[4] and '4.4 ms' in lines[4]
+    assert lines[5] == (
         'input        as recorded, then 14 bits per revolution, 1 % of messages dropped, seed 0'
     )
-    rows = {line.split()[0]: line.split()[1:] for line in lines[6:] if line.split()}
+    rows = {line.split()[0]: line.split()[1:] for line in lines[7:] if line.split()}
     assert len(rows['difference']) == len(rows['kalman']) == 5
     assert float(rows['kalman'][0]) < 0.5 * float(rows['difference'][0])
 
@@ -165,14 +166,17 @@ def test_estimators_get_names_of_their_own(monkeypatch):
 
     def load_estimator(model='auto', weights='', memory='persistent'):
         loaded.append((model, str(weights), memory))
-        return loaded[-1]
 
     monkeypatch.setattr('seqmem_ros.core.estimators.load_estimator', load_estimator)
-    estimators = evaluate.load_estimators(
+    recipes = evaluate.recipes_from(
         ['lstm', 'gru'], ['a/mine.safetensors', 'b/mine.safetensors'], 'kalman', 'window'
     )
-    assert list(estimators) == ['kalman', 'lstm', 'gru', 'mine', 'b/mine.safetensors']
+    names = [name for name, *_ in recipes]
+    assert names == ['kalman', 'lstm', 'gru', 'mine', 'b/mine.safetensors']
+    assert loaded == [tuple(recipe) for _, *recipe in recipes]
     assert loaded[1] == ('lstm', '', 'window')
     assert loaded[3] == ('auto', 'a/mine.safetensors', 'window')
-    assert list(evaluate.load_estimators(None, [], 'none', 'persistent')) == ['gru']
-    assert list(evaluate.load_estimators(None, ['x.safetensors'], 'none', 'window')) == ['x']
+    assert [r[0] for r in evaluate.recipes_from(None, [], 'none', 'persistent')] == ['gru']
+    assert [r[0] for r in evaluate.recipes_from(None, ['x.safetensors'], 'none', 'window')] == [
+        'x'
+    ]

@@ -98,6 +98,32 @@ def test_a_damped_rotation_in_words(turning, capsys):
     assert [float(x) for x in influence.split()[-5:]] == pytest.approx(expected, rel=5e-3)
 
 
+def test_a_stack_of_layers_in_words(tmp_path, capsys):
+    layers = (
+        {'type': 'LSTM', 'n_in': 1, 'n_hidden': 2, 'peepholes': False},
+        {
+            'type': 'Bidirectional',
+            'layer_fwd': {'type': 'RNN', 'n_in': 2, 'n_hidden': 1},
+            'layer_bwd': {'type': 'RNN', 'n_in': 2, 'n_hidden': 1},
+        },
+        {'type': 'Dense', 'n_in': 2, 'n_out': 1},
+    )
+    network = {'builder': 'layer_stack', 'n_in': 1, 'n_out': 1, 'layers': layers}
+    spec = ModelSpec('velocity', network, readout='direct', features=('position',))
+    path = tmp_path / 'stack.safetensors'
+    save_model(path, SequenceModel(spec, build_network(network, jax.random.key(0))))
+    assert main(['inspect', str(path), *SHORT]) == 0
+    out = capsys.readouterr().out
+    words = (
+        'network LSTM(n_hidden=2, n_in=1, peepholes=False), Bidirectional(layer_bwd: '
+        'RNN(n_hidden=1, n_in=2), layer_fwd: RNN(n_hidden=1, n_in=2)), Dense(n_in=2, n_out=1)'
+    )
+    assert words in ' '.join(out.split())
+    # The state of an LSTM is twice as wide as its output.
+    assert 'layers.0 (LSTM), each of 4 parts of its state as a one-pole filter' in out
+    assert all(len(line) <= 96 for line in out.splitlines()[1:10])
+
+
 def test_json_says_the_same(turning, capsys, tmp_path):
     target = tmp_path / 'out.json'
     assert main(['inspect', str(turning), *SHORT, '--json', str(target)]) == 0

@@ -55,7 +55,6 @@ def test_a_known_error_is_one_line_and_1(capsys, monkeypatch):
         ('matplotlib.figure', "pip install 'seqmem_ros[offline]'"),
         ('optax', "pip install 'seqmem_ros[train]'"),
         ('h5py', "pip install 'seqmem_ros[convert]'"),
-        ('rclpy', 'source a ROS 2 installation first'),
     ],
 )
 def test_a_missing_package_comes_with_the_command_that_helps(capsys, monkeypatch, package, advice):
@@ -63,6 +62,15 @@ def test_a_missing_package_comes_with_the_command_that_helps(capsys, monkeypatch
     assert run_with(monkeypatch, error) == 1
     name = package.partition('.')[0]
     assert capsys.readouterr().err == f'seqmem: error: the package {name} is missing: {advice}\n'
+
+
+def test_a_missing_ros_comes_with_both_ways_to_it(capsys, monkeypatch):
+    error = ModuleNotFoundError("No module named 'rclpy'", name='rclpy')
+    assert run_with(monkeypatch, error) == 1
+    assert capsys.readouterr().err == (
+        f'seqmem: error: the package rclpy is missing for {sys.executable}: source a ROS 2 '
+        "installation first, or, without one, pip install 'seqmem_ros[ros]'\n"
+    )
 
 
 def test_a_bug_stays_a_traceback(monkeypatch):
@@ -75,6 +83,26 @@ def test_a_bug_stays_a_traceback(monkeypatch):
 def test_an_interrupt_is_130_and_quiet(capsys, monkeypatch):
     assert run_with(monkeypatch, KeyboardInterrupt()) == 130
     assert capsys.readouterr().err == 'seqmem: interrupted\n'
+
+
+def test_a_command_that_is_terminated_says_so_and_cleans_up():
+    code = (
+        'import sys, time; from seqmem_ros.cli import evaluate; '
+        'from seqmem_ros.cli.main import main\n'
+        'def run(args):\n'
+        '    try:\n'
+        '        print("up", flush=True); time.sleep(60)\n'
+        '    finally:\n'
+        '        print("down", flush=True)\n'
+        'evaluate.run = run; sys.exit(main(["evaluate", "bag"]))'
+    )
+    process = subprocess.Popen(
+        [sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == 'up\n'
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (143, 'down\n', 'seqmem: terminated\n')
 
 
 def test_as_a_process_it_is_quick_to_help_and_imports_nothing_heavy():

@@ -7,6 +7,7 @@ from seqmem_ros.core.inputs import FEATURES
 from seqmem_ros.core.inputs import features
 from seqmem_ros.core.inputs import lags
 from seqmem_ros.core.inputs import raw_inputs
+from seqmem_ros.core.inputs import step_inputs
 from seqmem_ros.core.window import JointWindows
 
 
@@ -74,3 +75,16 @@ def test_a_step_of_no_time_gives_a_finite_velocity():
     # A microsecond is the shortest time that is believed.
     values = features(raw_inputs(windows), ('lag_velocity',))
     np.testing.assert_allclose(values, 2.0e6, rtol=1e-6)
+
+
+def test_a_step_takes_raw_inputs_and_two_masks():
+    windows = JointWindows(3)
+    windows.push(np.array([0, 1]), 0, np.array([1.0, 2.0]))
+    windows.push(np.array([1]), 10**7, np.array([5.0]), effort=np.array([-4.0]))
+    inputs = step_inputs(windows, np.array([False, True, False]))
+    assert inputs.dtype == np.float32
+    assert inputs.shape == (3, 13)
+    # Difference 5 - 2 over every lag, 10 ms each, since there are but two samples.
+    expected = [5, 0, -4, 3, 3, 3, 3, *np.float32([0.01] * 4), 1, 0]
+    np.testing.assert_array_equal(inputs[1], np.float32(expected))
+    np.testing.assert_array_equal(inputs[:, 11:], [[0, 1], [1, 0], [0, 0]])

@@ -94,7 +94,7 @@ def test_json_of_a_report(make_model, raw):
     }  # fmt: skip
     lowpass = content['filters'][1]
     assert lowpass['reach_samples'] is None
-    assert lowpass['one_pole']['pole'] == pytest.approx(0.2846, abs=5e-5)
+    assert lowpass['one_pole']['pole'] == pytest.approx(0.4559, abs=5e-5)
 
 
 def test_json_has_null_for_what_is_infinite(make_model, raw):

@@ -165,6 +165,12 @@ def test_sentences_do_not_grow_with_the_message():
     assert len(sentence) < 300
 
 
+def test_names_cannot_break_a_line():
+    key, sentence = dropped(JointMap(wanted=('arm',)).rows, ('a\nb', 'x' * 5000))
+    assert key == 'drop_no_known_joint'
+    assert sentence == f'expected some of the joints arm, got a b, {"x" * 80}'
+
+
 def test_refused_names_leave_no_trace():
     joints = JointMap()
     rows_of(joints, [f'joint_{i}' for i in range(MOST_JOINTS - 1)])
@@ -224,7 +230,7 @@ def test_rejections_are_counted_in_a_row_and_joint_by_joint():
     no, yes = np.array([False]), np.array([True])
     assert not gates.exhausted(both, np.array([False, False])).any()
     assert not gates.exhausted(first, no).any()
-    gates.grow(4)
+    gates.resize(4)
     np.testing.assert_array_equal(gates.exhausted(both, np.array([False, True])), [True, False])
     # Both begin again: the first was exhausted, the second had a good value.
     assert not gates.exhausted(both, np.array([False, False])).any()

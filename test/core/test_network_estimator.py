@@ -133,3 +133,26 @@ def test_one_model_serves_two_streams(make_model, make_sample, quantised_motion)
 def test_an_unknown_memory_is_refused(make_model):
     with pytest.raises(ValueError, match="memory: expected one of persistent, window, got 'all'"):
         NetworkEstimator(make_model('gru'), memory='all')
+
+
+@pytest.mark.parametrize('name', ['lstm', 'attention'])
+def test_rows_start_rest_and_advance_each_on_its_own(name, make_model):
+    model = make_model(name)
+    estimator = NetworkEstimator(model)
+    rng = np.random.default_rng(3)
+    memory, states, step = estimator.empty_memory(3), [None] * 3, jax.jit(model.step)
+    assert memory.shape[0] == 3
+    expected = np.zeros(3)
+    for t in range(12):
+        inputs = 0.01 * rng.standard_normal((3, 13)).astype(np.float32)
+        inputs[:, 7:11] = [0.01, 0.02, 0.03, 0.04]
+        inputs[:, 11] = advance = np.array([True, t % 2 == 0, t < 5])
+        # Row 0 starts again in the middle.
+        inputs[:, 12] = fresh = np.full(3, t == 0) | (np.arange(3) == 0) & (t == 6)
+        outputs, memory = estimator.run(inputs, memory)
+        for row in np.flatnonzero(advance):
+            state = model.init_state() if fresh[row] else states[row]
+            expected[row], states[row] = step(inputs[row, :11], state)
+        np.testing.assert_allclose(outputs[advance], expected[advance], rtol=1e-5, atol=1e-6)
+    assert outputs.dtype == np.float64
+    assert estimator.compile_count == 1

@@ -15,6 +15,9 @@ INF, NAN = float('inf'), float('nan')
         ('max_velocity_rad_s', '0.0', [-0.1, INF, NAN]),
         ('max_rejected', '1', [0, -3]),
         ('clock_jump_tolerance_s', '0.0', [-1e-9, INF, NAN]),
+        ('max_merge_age_s', '0.0', [-1.0, INF, NAN]),
+        ('min_label_duration_s', '0.0', [-1.0, INF, NAN]),
+        ('min_label_score', '0.0', [-0.1, INF, NAN]),
     ],
 )
 def test_numbers_out_of_range(name, lowest, bad):
@@ -23,6 +26,12 @@ def test_numbers_out_of_range(name, lowest, bad):
             StreamOptions(**{name: value})
         assert str(error.value) == f'{name}: expected a number from {lowest} up, got {value}'
     StreamOptions(**{name: float(lowest)})
+
+
+def test_a_probability_is_no_more_than_one():
+    with pytest.raises(SeqmemError) as error:
+        StreamOptions(min_label_score=1.5)
+    assert str(error.value) == 'min_label_score: expected a probability up to 1, got 1.5'
 
 
 def test_unknown_rule_for_zero_stamps():

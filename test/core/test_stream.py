@@ -233,7 +233,7 @@ def test_made_up_names_do_not_fill_the_memory(make_sample):
 
 
 def test_named_joints_must_all_be_there(make_model, make_sample):
-    stream = Stream(NetworkEstimator(make_model('named')))
+    stream = Stream(NetworkEstimator(make_model('named')), StreamOptions(max_merge_age_s=0.0))
     effort = [1.0, 2.0, 3.0]
     out = [stream.push(make_sample(STEP_S * i, [0, 0, 0], effort=effort)) for i in range(5)]
     assert out[-1].names == ('shoulder', 'elbow', 'wrist')

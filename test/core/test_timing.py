@@ -26,13 +26,15 @@ class Clocked:
         """Admit a message; returns newer and gap, or the name of what was raised."""
         rows = np.arange(len(self.last_ns)) if rows is None else np.array(rows)
         try:
-            newer, gap = self.rules.admit(
+            newer, gap, again = self.rules.admit(
                 stamp_ns, receive_ns, rows, self.last_ns[rows], self.seen[rows]
             )
         except Dropped as drop:
             return drop.key, str(drop)
         except TimeStartedAgain as again:
             return 'again', str(again)
+        if again is not None:
+            return 'again', again.tolist()
         taken = rows[newer & finite]
         self.last_ns[taken], self.seen[taken] = stamp_ns, True
         return newer.tolist(), gap.tolist()
@@ -177,7 +179,7 @@ def test_growth_keeps_what_is_known():
     time = Clocked(2, last_ns=50 * S, max_rejected=3)
     for i in range(3):
         assert time.push(10 * S + i, 70 * S)[0] == 'drop_late'
-    time.rules.grow(8)
+    time.rules.resize(8)
     time.last_ns, time.seen = np.pad(time.last_ns, (0, 6)), np.pad(time.seen, (0, 6))
     assert time.push(10 * S + 9, 70 * S, [0, 7])[0] == 'again'
 

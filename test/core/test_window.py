@@ -50,7 +50,7 @@ def test_rows_in_any_order_are_lists_of_samples(seed):
             windows.restart(mask)
             histories = [[] if m else h for m, h in zip(mask, histories)]
         elif action < 0.11 and len(histories) < 12:
-            windows.grow(len(histories) + 2)
+            windows.resize(len(histories) + 2)
             histories += [[], []]
         else:
             position, velocity = rng.standard_normal((2, len(rows)))

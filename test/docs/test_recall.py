@@ -11,7 +11,12 @@ NUMBERS = re.compile(r'\d+(?:\.\d+)?')
 def test_delayed_recall_ends_where_the_window_ends(load_script, capsys):
     example = load_script('docs/examples/delayed_recall.py')
     example.main()
-    lines = capsys.readouterr().out.splitlines()[2:]
+    printed = capsys.readouterr().out.splitlines()
+    said = [line.strip() for line in example.__doc__.partition('Prints::')[2].split('\n')[2:-1]]
+    assert [NUMBERS.sub('#', x).split() for x in printed] == [
+        NUMBERS.sub('#', x).split() for x in said
+    ]
+    lines = printed[2:]
     shares = {line[:19].strip(): [float(n) for n in NUMBERS.findall(line[19:])] for line in lines}
     at_4, at_5 = shares.pop('attention, window 5')
     assert at_4 >= 99

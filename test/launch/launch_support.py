@@ -37,13 +37,15 @@ sys.exit(main())
 """
 
 
-def describe(file: str, arguments: dict[str, str]) -> LaunchDescription:
-    """Launch a file of the package, in a ROS domain that nobody else uses."""
+def describe(
+    file: str, arguments: dict[str, str], before: tuple = (), after: tuple = ()
+) -> LaunchDescription:
+    """Launch a file of the package, between other actions, in a ROS domain of its own."""
     _find_package()
     os.environ.update(environment_on_this_machine(_domain().number))
     path = PathJoinSubstitution([FindPackageShare('seqmem_ros'), 'launch', file])
     include = IncludeLaunchDescription(path, launch_arguments=arguments.items())
-    return LaunchDescription([include, ReadyToTest()])
+    return LaunchDescription([*before, include, *after, ReadyToTest()])
 
 
 def make_harness() -> Harness:

@@ -10,6 +10,8 @@ pytest.importorskip('launch_testing', reason='ROS 2 launch is not installed')
 pytest.importorskip('launch_ros', reason='ROS 2 launch is not installed')
 sys.path.insert(0, str(Path(__file__).parent))
 
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
 from launch_support import describe
 from launch_support import make_harness
 from launch_support import temporary_folder
@@ -18,6 +20,7 @@ import launch_testing.asserts
 import numpy as np
 from ros_harness import arm_samples
 from ros_harness import NAMES
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -51,10 +54,25 @@ class TestRunning(unittest.TestCase):
     def tearDown(self):
         self.harness.close()
 
-    def test_estimates_and_reset(self, output):
+    def start_clock(self):
+        """Tell the time until the node goes by it: the stamps of its diagnostics show it."""
+        reports = self.harness.collect('/diagnostics', DiagnosticArray)
+        clock = self.harness.node.create_publisher(Clock, '/clock', 10)
+        wanted = Time(sec=1234)
+
+        def heard():
+            clock.publish(Clock(clock=wanted))
+            self.harness.spin(0.02)
+            return reports and reports[-1].header.stamp == wanted
+
+        self.assertTrue(self.harness.spin_until(heard))
+
+    def test_estimates_and_reset(self, arguments, output):
         received = self.harness.collect(*output)
         player = self.harness.player()
         samples = arm_samples(40)
+        if 'use_sim_time' in arguments:
+            self.start_clock()
         self.harness.play(player, samples[:20])
         self.assertTrue(self.harness.spin_until(lambda: len(received) == 16), len(received))
         self.assertTrue(self.harness.call(Trigger, '/seqmem/reset').success)

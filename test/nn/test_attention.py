@@ -297,6 +297,10 @@ def test_parameter_count(key):
             'MultiHeadSelfAttention cannot stream: its attention is not causal',
         ),
         (
+            lambda k: MultiHeadSelfAttention(8, 2, k, causal=True).init_cache(window=0),
+            'window must be at least 1 sample, got 0',
+        ),
+        (
             lambda k: MultiHeadSelfAttention(8, 2, k).step(np.ones(8), ()),
             'MultiHeadSelfAttention cannot stream: its attention is not causal',
         ),

@@ -66,14 +66,17 @@ def test_two_recurrent_layers_equal_numpy(last_only, x64, rng, randomise, key):
     for _ in range(50):  # 100 random configurations
         randomise(network, rng)
         first, second, head = (network.layers[i] for i in (0, 2, -1))
-        seq, outputs = rng.standard_normal((6, 3)), []
-        h_1, h_2 = np.zeros(4), np.zeros(4)
-        for x in seq:
-            h_1 = np.tanh(first.W.value @ x + first.U.value @ h_1 + first.b.value)
-            h_2 = np.tanh(second.W.value @ h_1 + second.U.value @ h_2 + second.b.value)
-            outputs.append(head.W.value @ h_2 + head.b.value)
-        expected = outputs[-1] if last_only else outputs
-        np.testing.assert_allclose(run(network, seq), expected, rtol=0, atol=1e-10)
+        batch = rng.standard_normal((2, 6, 3))
+        found = run(network, batch) if last_only else run(network, batch[0])[None]
+        for seq, y in zip(batch, found):
+            outputs = []
+            h_1, h_2 = np.zeros(4), np.zeros(4)
+            for x in seq:
+                h_1 = np.tanh(first.W.value @ x + first.U.value @ h_1 + first.b.value)
+                h_2 = np.tanh(second.W.value @ h_1 + second.U.value @ h_2 + second.b.value)
+                outputs.append(head.W.value @ h_2 + head.b.value)
+            expected = outputs[-1] if last_only else outputs
+            np.testing.assert_allclose(y, expected, rtol=0, atol=1e-10)
 
 
 def test_dropout_acts_only_with_a_key_and_never_on_the_recurrent_way(rng, key):

@@ -40,14 +40,16 @@ def turned(x, base_position):
 
 
 def attention(p, seq, n_heads, mask, rotary):
-    q, k, v = (np.split(seq @ p[f'W_{n}'].T, n_heads, axis=1) for n in 'qkv')
+    q, k, v = (
+        np.split(seq @ p[f'W_{n}'].T + p.get(f'b_{n}', 0.0), n_heads, axis=1) for n in 'qkv'
+    )
     heads = []
     for q_h, k_h, v_h in zip(q, k, v):
         if rotary:
             q_h, k_h = turned(q_h, 5), turned(k_h, 5)  # any base: only differences count
         e = np.exp(q_h @ k_h.T / np.sqrt(q_h.shape[1])) * mask
         heads.append(e / e.sum(1, keepdims=True) @ v_h)
-    return np.concatenate(heads, axis=1) @ p['W_o'].T
+    return np.concatenate(heads, axis=1) @ p['W_o'].T + p.get('b_o', 0.0)
 
 
 def block(p, seq, n_heads, mask, rotary=False):
@@ -68,7 +70,7 @@ def band(n_samples, window):
     'options, window, rotary',
     [
         ({}, None, False),
-        ({'causal': True}, 99, False),
+        ({'causal': True, 'bias': True}, 99, False),
         ({'causal': True, 'window': 3, 'positions': 'rotary'}, 3, True),
     ],
 )
@@ -98,37 +100,43 @@ def test_dropout_acts_on_each_sub_layer_before_the_addition(rng, randomise, key)
 
 @pytest.mark.parametrize('depth', [1, 2])
 def test_encoder_equals_the_formula(depth, x64, rng, randomise, key):
-    network = randomise(transformer_encoder(3, 6, 2, 8, depth, 4, key, max_len=9), rng)
-    p = arrays(network)
+    network = transformer_encoder(3, 6, 2, 8, depth, 4, key, max_len=9, bias=depth == 1)
     for _ in range(50):  # 100 random configurations
-        seq = rng.standard_normal((5, 3))
-        randomise(network, rng)
-        p = arrays(network)
-        x = seq @ p['layers.0.W'].T + p['layers.0.b']
-        for t in range(5):
-            for i in range(3):
-                x[t, 2 * i] += np.sin(t / 10000 ** (2 * i / 6))
-                x[t, 2 * i + 1] += np.cos(t / 10000 ** (2 * i / 6))
-        for index in range(depth):
-            x = block(part(p, f'layers.{2 + index}'), x, 2, np.ones((5, 5)))
-        head = part(p, f'layers.{3 + depth}')
-        expected = head['W'] @ x.mean(0) + head['b']
-        np.testing.assert_allclose(forward(network, seq), expected, rtol=0, atol=1e-10)
+        p = arrays(randomise(network, rng))
+        seqs, expected = rng.standard_normal((depth, 5, 3)), []
+        for seq in seqs:
+            x = seq @ p['layers.0.W'].T + p['layers.0.b']
+            for t in range(5):
+                for i in range(3):
+                    x[t, 2 * i] += np.sin(t / 10000 ** (2 * i / 6))
+                    x[t, 2 * i + 1] += np.cos(t / 10000 ** (2 * i / 6))
+            for index in range(depth):
+                x = block(part(p, f'layers.{2 + index}'), x, 2, np.ones((5, 5)))
+            head = part(p, f'layers.{3 + depth}')
+            expected.append(head['W'] @ x.mean(0) + head['b'])
+        # One sequence by itself, or a batch of two.
+        found = forward(network, seqs if depth > 1 else seqs[0])
+        np.testing.assert_allclose(
+            found if depth > 1 else found[None], expected, rtol=0, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize('depth', [1, 3])
 def test_causal_network_equals_the_formula(depth, x64, rng, randomise, key):
     network = causal_transformer(3, 4, 2, 8, depth, 2, key, window=3)
     for _ in range(50):  # 100 random configurations
-        randomise(network, rng)
-        p = arrays(network)
-        seq = rng.standard_normal((8, 3))
-        x = seq @ p['layers.0.W'].T + p['layers.0.b']
-        for index in range(depth):
-            x = block(part(p, f'layers.{1 + index}'), x, 2, band(8, 3), rotary=True)
-        head = part(p, f'layers.{1 + depth}')
-        expected = x @ head['W'].T + head['b']
-        np.testing.assert_allclose(forward(network, seq), expected, rtol=0, atol=1e-10)
+        p = arrays(randomise(network, rng))
+        seqs, expected = rng.standard_normal((depth, 8, 3)), []
+        for seq in seqs:
+            x = seq @ p['layers.0.W'].T + p['layers.0.b']
+            for index in range(depth):
+                x = block(part(p, f'layers.{1 + index}'), x, 2, band(8, 3), rotary=True)
+            head = part(p, f'layers.{1 + depth}')
+            expected.append(x @ head['W'].T + head['b'])
+        found = forward(network, seqs if depth > 1 else seqs[0])
+        np.testing.assert_allclose(
+            found if depth > 1 else found[None], expected, rtol=0, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize('depth', [1, 3])

@@ -358,10 +358,11 @@ def test_the_writer_refuses_what_it_cannot_do(tmp_path):
 
 def test_reading_is_lazy(tmp_path, monkeypatch, storage):
     write_joint_bag(tmp_path / 'bag', '/joint_states', make_samples(50), storage=storage)
+    monkeypatch.setattr(bags, '_BATCH_MESSAGES', 10)
     decoded = []
-    decode = bags._decode
-    monkeypatch.setattr(bags, '_decode', lambda raw: decoded.append(raw) or decode(raw))
+    decode = bags.decode_run
+    monkeypatch.setattr(bags, 'decode_run', lambda *a: decoded.append(a) or decode(*a))
     messages = read_joint_samples(tmp_path / 'bag')
-    next(messages)
-    next(messages)
+    for _ in range(11):
+        next(messages)
     assert len(decoded) == 2

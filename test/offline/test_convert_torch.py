@@ -451,14 +451,37 @@ def test_encoder_layer_against_pytorch(torch, activation):
     np.testing.assert_allclose(network.forward(xs.numpy()), expected, atol=5e-6)
 
 
-def test_pytorch_loads_what_goes_back(torch, tmp_path):
+@pytest.mark.parametrize(
+    ('make', 'widths', 'plan'),
+    [
+        (lambda of: of.RNN(3, 8, num_layers=2, bidirectional=True), (3, 16), '.'),
+        (lambda of: of.GRU(3, 8, num_layers=2, bidirectional=True), (3, 16), '.'),
+        (lambda of: of.LSTM(3, 8, num_layers=2, bidirectional=True), (3, 16), '.'),
+        (lambda of: of.LSTM(3, 8, bias=False), (3, 8), '.'),
+        (lambda of: of.MultiheadAttention(8, 2), (8, 8), '.:n_heads=2:causal'),
+        (lambda of: of.TransformerEncoderLayer(8, 2, 16), (8, 8), '.:n_heads=2:causal'),
+        (lambda of: of.Sequential(of.GRU(3, 4), of.Linear(4, 2)), (3, 2), '0,1'),
+    ],
+)
+def test_from_pytorch_and_back_is_exact(torch, tmp_path, make, widths, plan):
     torch.manual_seed(0)
-    module = torch.nn.LSTM(3, 8, num_layers=2)
+    module, again = make(torch.nn), make(torch.nn)
+    for param in module.parameters():
+        torch.nn.init.normal_(param)
+    network, converted = convert(as_arrays(module), *widths, plan)
+    back = state_dict_of(network.layers, converted.origins, like=as_arrays(module))
+    write_state_dict(tmp_path / 'back.pt', back)
+    again.load_state_dict(torch.load(tmp_path / 'back.pt', weights_only=True))
+    for name, value in module.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value), name
+
+
+def test_pytorch_computes_the_same_with_biases_that_were_added(torch):
+    torch.manual_seed(0)
+    module, again = (torch.nn.LSTM(3, 8, num_layers=2) for _ in range(2))
     network, converted = convert(as_arrays(module), 3, 8)
-    path = tmp_path / 'back.pt'
-    write_state_dict(path, state_dict_of(network.layers, converted.origins))
-    again = torch.nn.LSTM(3, 8, num_layers=2)
-    again.load_state_dict(torch.load(path, weights_only=True))
+    back = state_dict_of(network.layers, converted.origins)
+    again.load_state_dict({name: torch.tensor(value) for name, value in back.items()})
     xs = torch.randn(7, 3)
     torch.testing.assert_close(again(xs)[0], module(xs)[0], atol=1e-6, rtol=0)
 

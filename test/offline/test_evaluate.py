@@ -19,13 +19,21 @@ from seqmem_ros.offline.bags import write_joint_bag
 from seqmem_ros.offline.degrade import AS_RECORDED
 from seqmem_ros.offline.degrade import Degradation
 from seqmem_ros.offline.degrade import degrade
-from seqmem_ros.offline.evaluate import evaluate_bag
+from seqmem_ros.offline.evaluate import count_messages
+from seqmem_ros.offline.evaluate import evaluate_bag as evaluate_with
+from seqmem_ros.offline.evaluate import Setting
 from seqmem_ros.offline.tables import report
 
 SHIPPED_BAG = Path(seqmem_ros.__file__).parent / 'data' / 'kr300_a'
 NAMES = ('shoulder', 'elbow', 'finger')
 PERIOD_S = 0.01
 START_NS = 1_700_000_000_000_000_000
+
+
+def evaluate_bag(bag, estimators, degradation=None, options=None, on_progress=None):
+    """Evaluate with two of the settings."""
+    setting = Setting(degradation or Degradation(), options or StreamOptions())
+    return evaluate_with(bag, estimators, setting, on_progress)
 
 
 def motion(count=400):
@@ -150,7 +158,9 @@ def test_the_json_has_the_documented_layout(bag):
     assert content['health']['rate_hz'] == pytest.approx(100.0)
     assert list(content['estimators']) == ['difference', 'kalman']
     entry = content['estimators']['kalman']
-    numbers = {'samples', 'rmse', 'lag_s', 'rmse_at_lag', 'p99', 'standstill_rms'}
+    numbers = {
+        'samples', 'rmse', 'lag_s', 'rmse_at_lag', 'p99', 'standstill_rms', 'rest_samples',
+    }  # fmt: skip
     assert numbers <= set(entry)
     assert set(entry['per_joint']) == set(NAMES)
     assert set(entry['per_joint']['elbow']) == numbers
@@ -233,7 +243,7 @@ def test_labels_of_the_whole_arm_are_kept_but_not_scored(bag):
     stub = LabelStub(motion_labels.LABELS, per_joint=False)
     result = evaluate_bag(bag, {**filters('difference'), 'stub': stub})
     assert result.estimators['stub'].outputs.shape == (400, 1, 3)
-    assert result.estimators['stub'].note == 'it labels the whole arm: there is no reference'
+    assert result.estimators['stub'].note == 'it labels the whole arm: name the true labels'
 
 
 def test_labels_that_have_no_reference_are_reported_without_a_score(bag):
@@ -241,7 +251,7 @@ def test_labels_that_have_no_reference_are_reported_without_a_score(bag):
     result = evaluate_bag(bag, estimators)
     assert result.estimators['stub'].total is None
     assert result.estimators['stub'].outputs.shape == (400, 3, 2)
-    note = 'its labels are not those of motion: there is no reference'
+    note = 'its labels are not those of motion: name the true ones'
     assert result.to_json()['estimators']['stub']['note'] == note
     assert f'stub: {note}' in report(result)
 
@@ -281,14 +291,9 @@ def test_what_cannot_be_scored_is_refused_with_the_reason(tmp_path, bag):
 
 
 def test_the_progress_is_told_how_much_there_is(bag):
-    seen = []
-
-    def progress(messages, total):
-        seen.append(total)
-        return messages
-
-    evaluate_bag(bag, filters('difference'), progress=progress)
-    assert seen == [400]
+    told = []
+    evaluate_bag(bag, filters('difference'), on_progress=told.append)
+    assert sum(told) == count_messages(bag) == 400
 
 
 def test_the_shipped_recording_is_what_its_readme_says():

@@ -104,5 +104,5 @@ def test_health_counts_every_fault_once():
     assert health.duration_s == pytest.approx(0.19 + 0.5 + 0.02)
     assert str(health) == (
         '25 messages, 2 joints, 0.71 s at 100 Hz, gaps 1, late 1, clock restarts 1, '
-        'duplicate stamps 1, zero stamps 1, NaN or infinite 1'
+        'duplicate stamps 1, zero stamps 1, NaN or infinite 1, record times that go back 2'
     )

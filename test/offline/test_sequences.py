@@ -4,10 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from seqmem_ros.core.filters import Difference
+from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.filters import Kalman
-from seqmem_ros.core.filters import LowPass
-from seqmem_ros.core.filters import SavitzkyGolay
 from seqmem_ros.core.inputs import raw_inputs
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.model import build_network
@@ -18,7 +16,10 @@ from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.core.window import JointWindows
+from seqmem_ros.offline.sequences import forward_together
+from seqmem_ros.offline.sequences import kalman_together
 from seqmem_ros.offline.sequences import raw_sequence
+from seqmem_ros.offline.sequences import rows_of
 from seqmem_ros.offline.sequences import run_together
 from seqmem_ros.offline.simulate import simulate
 
@@ -69,7 +70,7 @@ def test_raw_inputs_by_hand():
 @pytest.mark.parametrize(
     ('make', 'rtol'),
     [
-        (Difference, 0), (LowPass, 0), (SavitzkyGolay, 0), (Kalman, 0),
+        *((make, 1e-9) for make in FILTERS.values()),
         # Another number of rows is another program, which may round otherwise.
         (random_network, 1e-3),
     ],
@@ -87,3 +88,48 @@ def test_recordings_run_together_as_each_in_a_stream_of_its_own(make, rtol, reco
         assert stream.counts['estimated'] == N_SAMPLES - 4
         expected = [estimate.velocity[0] for estimate in out[4:]]
         np.testing.assert_allclose(got[4:], expected, rtol=rtol, atol=1e-3 * rtol)
+
+
+@pytest.fixture
+def of_two_lengths():
+    rng = np.random.default_rng(10)
+    return [simulate(rng, n) for n in (50, N_SAMPLES)]
+
+
+def test_recordings_of_two_lengths_as_arrays(of_two_lengths):
+    short, long = of_two_lengths
+    rows = rows_of(of_two_lengths)
+    assert rows.known.sum(axis=1).tolist() == [50, N_SAMPLES]
+    assert rows.known[0, :50].all()
+    assert (np.diff(rows.stamp_ns, axis=1) > 0).all()
+    for name in ('stamp_ns', 'position', 'velocity'):
+        got = getattr(rows, name)
+        np.testing.assert_array_equal(got[0, :50], getattr(short, name))
+        np.testing.assert_array_equal(got[1], getattr(long, name))
+    assert (rows.position[0, 50:] == short.position[-1]).all()
+    assert (rows.velocity[0, 50:] == 0).all()
+
+
+def test_a_longer_neighbour_changes_nothing(of_two_lengths):
+    short = of_two_lengths[0]
+    together = run_together(Kalman(), of_two_lengths)
+    alone = run_together(Kalman(), [short])
+    np.testing.assert_allclose(together[0, :50], alone[0], rtol=1e-12)
+
+
+def test_kalman_filters_of_many_settings_are_those_of_each(of_two_lengths):
+    densities = np.array([[1e-2, 1.0, 1e4]]).T
+    got = np.stack([*kalman_together(of_two_lengths, densities, 1e-4)], axis=-1)
+    assert got.shape == (3, 2, N_SAMPLES)
+    for setting, estimates in zip(densities[:, 0], got):
+        expected = run_together(Kalman(setting, 1e-4), of_two_lengths)
+        np.testing.assert_allclose(estimates, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_network_in_one_program_is_that_of_a_stream(of_two_lengths):
+    estimator = random_network()
+    at_once = forward_together(estimator.model, of_two_lengths)
+    step_by_step = run_together(estimator, of_two_lengths)
+    assert at_once.dtype == np.float64
+    known = rows_of(of_two_lengths).known
+    np.testing.assert_allclose(at_once[known], step_by_step[known], rtol=1e-3, atol=1e-5)

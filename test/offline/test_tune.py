@@ -1,9 +1,11 @@
 """Tuning finds optima that are known."""
 
+import re
+
 import numpy as np
 import pytest
 
-from seqmem_ros.core.filters import LowPass
+from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.sequences import run_together
 from seqmem_ros.offline.simulate import Encoder
@@ -11,8 +13,11 @@ from seqmem_ros.offline.simulate import record
 from seqmem_ros.offline.simulate import Recording
 from seqmem_ros.offline.tune import geometric_mean_rmse
 from seqmem_ros.offline.tune import GRIDS
+from seqmem_ros.offline.tune import main
 from seqmem_ros.offline.tune import rmse_of
+from seqmem_ros.offline.tune import settings_of
 from seqmem_ros.offline.tune import sweep
+from seqmem_ros.offline.tune import training_set
 from seqmem_ros.offline.tune import tuned_once
 
 RATE_HZ = 100.0
@@ -46,18 +51,19 @@ def test_geometric_mean_by_hand():
     assert mean == pytest.approx(np.sqrt(4.0 * least))
 
 
-def test_a_sweep_tries_every_setting_on_every_recording():
+@pytest.mark.parametrize('name', ['lowpass', 'kalman', 'difference'])
+def test_a_sweep_tries_every_setting_on_every_recording(name):
     rng = np.random.default_rng(0)
     motion = sines(np.array([0.4]), np.array([0.7]), np.array([0.3]))
-    recordings = [record(rng, motion, Encoder(RATE_HZ, bits), 60) for bits in (10, 16)]
-    settings, errors = sweep('lowpass', recordings)
+    recordings = [record(rng, motion, Encoder(RATE_HZ, bits), 4 * bits) for bits in (10, 16)]
+    settings, errors = sweep(name, recordings)
     assert errors.shape == (len(settings), 2)
-    np.testing.assert_array_equal(settings, GRIDS['lowpass'][1])
-    for index in (0, 17, len(settings) - 1):
+    for index in (0, len(settings) // 2, len(settings) - 1):
         for column, recording in enumerate(recordings):
-            estimate = run_together(LowPass(settings[index]), [recording])[0]
+            estimate = run_together(FILTERS[name](**settings[index]), [recording])[0]
+            estimate = estimate[: len(recording.velocity)]
             expected = np.sqrt(np.mean((estimate - recording.velocity)[20:] ** 2))
-            assert errors[index, column] == pytest.approx(expected, rel=1e-12)
+            assert errors[index, column] == pytest.approx(expected, rel=1e-9)
 
 
 def test_noise_at_rest_asks_for_the_lowest_corner_a_clean_sine_for_the_highest():
@@ -68,11 +74,10 @@ def test_noise_at_rest_asks_for_the_lowest_corner_a_clean_sine_for_the_highest()
     time_s = np.arange(300) / RATE_HZ
     omega = 2 * np.pi * 2.0
     sine = recording_of(np.sin(omega * time_s), omega * np.cos(omega * time_s))
-    grid = GRIDS['lowpass'][1]
-    assert tuned_once('lowpass', [noise])[0] == grid[0] == pytest.approx(0.25)
+    assert tuned_once('lowpass', [noise])[0] == {'cutoff_hz': pytest.approx(0.25)}
     # Above some hertz the low-pass passes a difference at 100 Hz on as it is.
     setting, error = tuned_once('lowpass', [sine])
-    assert setting > 100
+    assert setting['cutoff_hz'] > 100
     assert error == pytest.approx(omega**2 / (2 * RATE_HZ) / np.sqrt(2), rel=0.02)
 
 
@@ -91,7 +96,7 @@ def test_a_polynomial_asks_for_its_degree(degree):
         recording_of(position[start : start + 50], velocity[start : start + 50])
         for start in range(0, 400, 50)
     ]
-    assert tuned_once('savgol', pieces)[0] == degree
+    assert tuned_once('savgol', pieces)[0]['degree'] == degree
 
 
 @pytest.mark.parametrize('exponent', [-1, 2])
@@ -108,4 +113,49 @@ def test_kalman_finds_the_jerk_density_that_made_the_motion(exponent):
         sensed = position[::fine] + 1e-4 * rng.standard_normal(300)
         recordings.append(recording_of(sensed, velocity[::fine]))
     setting, _ = tuned_once('kalman', recordings)
-    assert abs(np.log10(setting) - exponent) <= 0.5
+    assert abs(np.log10(setting['jerk_density']) - exponent) <= 0.5
+
+
+def test_combinations_of_settings():
+    assert settings_of('difference') == [{}]
+    tried = settings_of('tracking')
+    grid = GRIDS['tracking']
+    assert len(tried) == len(grid['bandwidth_hz']) * len(grid['damping'])
+    assert tried[1] == {'bandwidth_hz': pytest.approx(0.25), 'damping': 0.4}
+
+
+@pytest.fixture(scope='module')
+def training():
+    return training_set()
+
+
+@pytest.mark.parametrize('name', GRIDS)
+def test_the_defaults_are_what_tuning_finds(name, training):
+    """No setting beside the default one does better; a whole sweep would take a minute."""
+    default = vars(FILTERS[name]())
+    grid = {key: np.array(values) for key, values in GRIDS[name].items()}
+    place = {key: int(np.abs(values - default[key]).argmin()) for key, values in grid.items()}
+    for key, values in grid.items():
+        assert default[key] == pytest.approx(values[place[key]], rel=0.01)
+
+    def mean_of(place):
+        setting = {key: float(values[place[key]]) for key, values in grid.items()}
+        if name == 'savgol':
+            setting = {key: int(value) for key, value in setting.items()}
+        return geometric_mean_rmse(
+            rmse_of(run_together(FILTERS[name](**setting), training), training), training
+        )
+
+    best = mean_of(place)
+    for key, values in grid.items():
+        for index in (place[key] - 1, place[key] + 1):
+            if 0 <= index < len(values):
+                assert best < 1.002 * mean_of({**place, key: index}), (key, values[index])
+
+
+def test_the_command_prints_settings(capsys, monkeypatch):
+    monkeypatch.setattr('seqmem_ros.offline.tune.training_set', lambda: training_set(4, 60))
+    assert main(['difference', 'super_twisting']) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith('difference ')
+    assert re.fullmatch(r'super_twisting +0\.\d+ rad/s  max_acceleration=[\d.]+', second)

@@ -38,12 +38,45 @@ def test_the_level_follows_from_the_counts(new, level, message):
     assert judge(Counter(new)) == (level, message)
 
 
+@pytest.mark.parametrize(
+    'new, shared, n_unheard, level, message',
+    [
+        (
+            {'received': 9, 'estimated': 8, 'drop_duplicate_stamp': 1, 'value_conflict': 2},
+            ['a'],
+            0,
+            ERROR,
+            'publishers contradict each other: drop_duplicate_stamp 1, value_conflict 2',
+        ),
+        ({'received': 9, 'estimated': 9}, ['a', 'b'], 0, WARN, 'several publishers send a, b'),
+        (
+            {'received': 9, 'estimated': 8, 'drop_late': 1},
+            ['a'],
+            0,
+            WARN,
+            'several publishers send a; drop_late 1',
+        ),
+        ({}, [], 2, WARN, '2 publishers cannot be heard for their QoS'),
+        (
+            {'received': 9, 'estimated': 9},
+            [],
+            1,
+            WARN,
+            '1 publishers cannot be heard for their QoS',
+        ),
+        ({'received': 9, 'merging': 9}, [], 0, OK, 'estimating'),
+    ],
+)
+def test_the_level_follows_from_the_publishers(new, shared, n_unheard, level, message):
+    assert judge(Counter(new), shared, n_unheard) == (level, message)
+
+
 def test_a_report_covers_the_time_since_the_last_one(monkeypatch):
     now_s = 100.0
     monkeypatch.setattr('time.monotonic', lambda: now_s)
     monitor = Monitor()
     for k in range(1, 101):
-        monitor.note(latency_ns=k * 1_000_000, step_ns=k * 10_000)
+        monitor.note(latency_ns=k * 1_000_000, step_ns=k * 10_000, age_ns=-k * 2_000_000)
     counts = Counter(received=104, estimated=100, filling=4)
     now_s = 102.0
     level, message, values = monitor.report(counts)
@@ -52,6 +85,7 @@ def test_a_report_covers_the_time_since_the_last_one(monkeypatch):
     # Of 1..100 with linear interpolation: 50.5 and 99.01.
     assert (values['latency_p50_ms'], values['latency_p99_ms']) == ('50.500', '99.010')
     assert (values['step_p50_ms'], values['step_p99_ms']) == ('0.505', '0.990')
+    assert (values['age_p50_ms'], values['age_p99_ms']) == ('-101.000', '-3.980')
     assert (values['received'], values['estimated'], values['filling']) == ('104', '100', '4')
 
     counts.update(received=2, drop_late=2)
@@ -60,7 +94,14 @@ def test_a_report_covers_the_time_since_the_last_one(monkeypatch):
     assert (level, message) == (ERROR, 'no message can be used: drop_late 2')
     assert values['input_rate_hz'] == '2.0'
     assert values['latency_p50_ms'] == 'none'
-    assert values['drop_late'] == '2'
+    assert (values['drop_late'], values['dropped']) == ('2', '2')
+    for key in (
+        'drop_duplicate_stamp', 'drop_all_rejected', 'value_non_finite', 'value_jump',
+        'value_conflict', 'reset_gap', 'reset_joint', 'reset_time_backwards', 'reset_requested',
+        'reset_non_finite_output', 'published', 'thinned', 'merging',
+    ):  # fmt: skip
+        assert values[key] == '0'
+    assert (values['shared_joints'], values['unheard_publishers']) == ('none', '0')
 
 
 def test_a_report_tells_nothing_from_before_the_monitor(monkeypatch):

@@ -120,9 +120,9 @@ def test_parameters_of_a_running_node(harness):
     assert 'one of: cpu, gpu, tpu' in described[1].additional_constraints
 
     assert set_parameter(harness, 'publish_diagnostics', False).successful
-    late = set_parameter(harness, 'max_gap_s', 0.5)
+    late = set_parameter(harness, 'joints', ['elbow'])
     assert not late.successful
-    assert late.reason == 'max_gap_s takes effect on configure: deactivate and clean up first'
+    assert late.reason == 'joints takes effect on configure: deactivate and clean up first'
     wrong = set_parameter(harness, 'publish_diagnostics', 'never')
     assert not wrong.successful
     assert wrong.reason == (

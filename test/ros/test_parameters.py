@@ -110,7 +110,17 @@ def test_a_value_that_is_not_set_is_the_default(make_node):
     assert declare_parameters(make_node(joints=None))['joints'] == ['']
 
 
-@pytest.mark.parametrize('name', ['max_gap_s', 'max_velocity_rad_s', 'clock_jump_tolerance_s'])
+@pytest.mark.parametrize(
+    'name',
+    [
+        'max_gap_s',
+        'max_velocity_rad_s',
+        'clock_jump_tolerance_s',
+        'max_merge_age_s',
+        'min_label_duration_s',
+        'min_label_score',
+    ],
+)
 @pytest.mark.parametrize('value', [math.nan, math.inf, -1.0])
 def test_numbers_that_are_none_are_refused(name, value):
     with pytest.raises(SeqmemError, match=f'parameter {name}: expected .* to .*, got {value}'):

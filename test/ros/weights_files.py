@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import numpy as np
 
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
@@ -34,6 +35,9 @@ SPECS = {
     'lstm': ModelSpec('velocity', recurrent('lstm', N_FEATURES, N_STEERING)),
     'attention': ModelSpec('velocity', attention(N_FEATURES, N_STEERING)),
     'label': ModelSpec('label', recurrent('gru', N_FEATURES, N_STEERING + 4), labels=LABELS),
+    'direct': ModelSpec(
+        'velocity', recurrent('gru', 1, 1), readout='direct', features=('difference',)
+    ),
     'arm_label': ModelSpec(
         'label', recurrent('gru', 3, 2), readout='direct', features=('difference',),
         joints=JOINTS, labels=LABELS,
@@ -41,8 +45,14 @@ SPECS = {
 }  # fmt: skip
 
 
-def write_weights(folder: Path, name: str) -> Path:
-    path = folder / f'{name}.safetensors'
+def write_weights(folder: Path, name: str, seed: int = 7, huge: bool = False) -> Path:
+    path = folder / f'{name}_{seed}.safetensors'
     spec = SPECS[name]
-    save_model(path, SequenceModel(spec, build_network(spec.network, jax.random.key(7))))
+    network = build_network(spec.network, jax.random.key(seed))
+    if huge:
+        # Finite, as the reader demands; of a moving joint the sum is not.
+        named = network.named_params()
+        for name, value in (('layers.0.W', 100.0), ('layers.1.W', 3e38)):
+            named[name].value = np.full(named[name].shape, value, np.float32)
+    save_model(path, SequenceModel(spec, network))
     return path

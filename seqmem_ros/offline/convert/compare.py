@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from seqmem_ros.core.errors import SeqmemError
-from seqmem_ros.offline.convert.describe import widths_of
 from seqmem_ros.offline.convert.pieces import network_of
+from seqmem_ros.offline.convert.pieces import width_given
+from seqmem_ros.offline.convert.pieces import width_read
 from seqmem_ros.offline.convert.plan import Converted
 
 # Single precision in another order of summation stays well below.
@@ -24,7 +25,7 @@ def compare(converted: Converted, path: Path) -> tuple[float, int]:
     :raises SeqmemError: if a difference is above :data:`TOLERANCE`, or the file does not fit
     """
     inputs, expected = _read(path)
-    n_in, n_out = widths_of(converted.pieces)
+    n_in, n_out = width_read(converted.pieces) or 0, width_given(converted.pieces) or 0
     if inputs.ndim not in (2, 3) or inputs.shape[-1] != n_in:
         raise SeqmemError(
             f'--check: expected inputs of shape (T, {n_in}) or (batch, T, {n_in}), got '

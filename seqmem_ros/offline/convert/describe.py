@@ -21,8 +21,9 @@ from seqmem_ros.nn import TransformerBlock
 from seqmem_ros.offline.convert.pieces import linear_piece
 from seqmem_ros.offline.convert.pieces import network_of
 from seqmem_ros.offline.convert.pieces import Piece
+from seqmem_ros.offline.convert.pieces import width_given
+from seqmem_ros.offline.convert.pieces import width_read
 from seqmem_ros.offline.convert.plan import Converted
-from seqmem_ros.offline.convert.plan import width_after
 
 INPUT_ORDERS = ('feature', 'joint')
 
@@ -96,16 +97,6 @@ def make_model(converted: Converted, meaning: Meaning) -> SequenceModel:
     return SequenceModel(spec, built)
 
 
-def widths_of(pieces: Sequence[Piece]) -> tuple[int, int]:
-    """
-    Tell how wide the input and the output of a row of layers are.
-
-    :param pieces: layers in the order of the data
-    :returns: widths of input and output
-    """
-    return _width_read(pieces) or 0, _width_given(pieces) or 0
-
-
 def reach_of(network: Sequential) -> str:
     """
     Say in words how the network can run on a robot.
@@ -148,14 +139,14 @@ def _check(meaning: Meaning, converted: Converted) -> None:
         )
     if meaning.task == 'label' and not meaning.labels:
         raise SeqmemError('labels: expected the names of the classes in order, got none')
-    got, expected = _width_read(converted.pieces), _n_in(meaning)
+    got, expected = width_read(converted.pieces), _n_in(meaning)
     if got != expected:
         raise SeqmemError(
             f'the network reads {got} inputs, but {len(meaning.joints) or "one of any"} joint(s) '
             f'with the features {", ".join(meaning.features)} make {expected}: name the joints '
             f'that it was trained on with --joints, and what it read of each with --features'
         )
-    got, expected = _width_given(converted.pieces), _n_out(meaning)
+    got, expected = width_given(converted.pieces), _n_out(meaning)
     if got != expected:
         unit = 'label' if meaning.task == 'label' else 'joint'
         raise SeqmemError(
@@ -175,20 +166,6 @@ def _n_in(meaning: Meaning) -> int:
 
 def _n_out(meaning: Meaning) -> int:
     return len(meaning.labels) or len(meaning.joints) or 1
-
-
-def _width_read(pieces: Sequence[Piece]) -> int | None:
-    for piece in pieces:
-        description = piece.description.get('layer_fwd', piece.description)
-        for name in ('n_in', 'd_model'):
-            if name in description:
-                return description[name]
-    return None
-
-
-def _width_given(pieces: Sequence[Piece]) -> int | None:
-    widths = (width_after(piece) for piece in reversed(pieces))
-    return next((width for width in widths if width is not None), None)
 
 
 def _inputs(

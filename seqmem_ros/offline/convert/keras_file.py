@@ -23,21 +23,14 @@ from seqmem_ros.offline.convert.plan import ACTIVATIONS
 from seqmem_ros.offline.convert.plan import SOFTMAX
 from seqmem_ros.offline.convert.plan import Step
 
-KIND_OF = {
-    'simple_rnn': 'SimpleRNN',
-    'gru': 'GRU',
-    'lstm': 'LSTM',
-    'dense': 'Dense',
-    'bidirectional': 'Bidirectional',
-    'layer_normalization': 'LayerNormalization',
-}
-# Names of the variables in the order of their numbers.
+# What is converted: names of the variables in the order of their numbers.
 VARIABLES = {
     'SimpleRNN': ('kernel', 'recurrent_kernel', 'bias'),
     'GRU': ('kernel', 'recurrent_kernel', 'bias'),
     'LSTM': ('kernel', 'recurrent_kernel', 'bias'),
     'Dense': ('kernel', 'bias'),
     'LayerNormalization': ('gamma', 'beta'),
+    'Bidirectional': (),
 }
 GATES_OF = {1: 'SimpleRNN', 3: 'GRU', 4: 'LSTM'}
 # They change nothing once training is over.
@@ -82,12 +75,13 @@ def read_keras(path: Path) -> tuple[dict[str, SourceModule], list[Step] | None]:
 
 
 def _modules_alone(path: Path, file: Any) -> dict[str, SourceModule]:
+    kinds = {_snake_case(kind): kind for kind in VARIABLES}
     modules = {}
     for group, content in _layers(path, file).items():
         tensors = _tensors(content)
         if tensors:
             name = str(content['vars'].attrs.get('name', group)) if 'vars' in content else group
-            modules[name] = _module(name, KIND_OF.get(re.sub(r'_\d+$', '', group), group), tensors)
+            modules[name] = _module(name, kinds.get(re.sub(r'_\d+$', '', group), group), tensors)
     return modules
 
 
@@ -110,7 +104,7 @@ def _modules_of_config(
         _check_settings(kind, settings)
         if tensors:
             name = settings['name']
-            modules[name] = _module(name, KIND_OF.get(_snake_case(kind), kind), tensors)
+            modules[name] = _module(name, kind, tensors)
             steps.append(Step(name, _options(modules[name].kind, settings)))
         steps += _activation_after(kind, settings, bool(tensors))
     return modules, steps
@@ -186,7 +180,7 @@ def _activation_after(kind: str, settings: Mapping[str, Any], has_weights: bool)
     elif activation is None and not has_weights and kind not in INERT:
         raise SeqmemError(
             f"{kind} '{settings.get('name')}': expected layers out of "
-            f'{", ".join((*KIND_OF.values(), "TimeDistributed", "Activation", "ReLU", *INERT))}'
+            f'{", ".join((*VARIABLES, "TimeDistributed", "Activation", "ReLU", *INERT))}'
         )
     if activation in (None, 'linear'):
         return []

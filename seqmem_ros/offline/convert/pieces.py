@@ -90,6 +90,38 @@ def linear_piece(
     return Piece(description, {'W': weight} if bias is None else {'W': weight, 'b': bias})
 
 
+def width_read(pieces: Sequence[Piece]) -> int | None:
+    """
+    Tell how wide the input of a row of layers is.
+
+    :param pieces: layers in the order of the data
+    :returns: width, None if no layer says it
+    """
+    for piece in pieces:
+        description = piece.description.get('layer_fwd', piece.description)
+        for name in ('n_in', 'd_model'):
+            if name in description:
+                return description[name]
+    return None
+
+
+def width_given(pieces: Sequence[Piece]) -> int | None:
+    """
+    Tell how wide the output of a row of layers is.
+
+    :param pieces: layers in the order of the data
+    :returns: width, None if no layer says it
+    """
+    for piece in reversed(pieces):
+        description = piece.description
+        if description['type'] == 'Bidirectional':
+            return description['layer_fwd']['n_hidden'] + description['layer_bwd']['n_hidden']
+        for name in ('n_hidden', 'n_out', 'd_model', 'n_in'):
+            if name in description:
+                return description[name]
+    return None
+
+
 def both_ways(forwards: Piece, backwards: Piece) -> Piece:
     """
     Describe a bidirectional layer.

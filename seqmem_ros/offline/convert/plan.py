@@ -28,6 +28,7 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.offline.convert.pieces import linear_piece
 from seqmem_ros.offline.convert.pieces import Piece
 from seqmem_ros.offline.convert.pieces import SourceModule
+from seqmem_ros.offline.convert.pieces import width_given
 
 ACTIVATIONS = ('relu', 'tanh', 'gelu', 'sigmoid')
 SOFTMAX = 'softmax'
@@ -113,18 +114,14 @@ def default_plan(modules: Mapping[str, SourceModule]) -> list[Step]:
     """
     recurrent = [m for m in modules.values() if m.kind.split()[-1] in MEMORY_KINDS]
     linear = [m for m in modules.values() if m.kind in ('Linear', 'Dense')]
-    if (
-        not modules
-        or len(recurrent) > 1
-        or len(linear) > 1
-        or len(recurrent) + len(linear) < len(modules)
-    ):
+    ordered = [*recurrent, *linear]
+    if not ordered or len(ordered) < len(modules) or max(len(recurrent), len(linear)) > 1:
         raise SeqmemError(
             f'network: expected one recurrent and at most one linear module, found '
             f'{_listed(modules) or "none"}; say their order and what stands between them, such as '
             f'--network embed,relu,lstm,head'
         )
-    return [Step(module.name or '.') for module in (*recurrent, *linear)]
+    return [Step(module.name or '.') for module in ordered]
 
 
 def carry_out(
@@ -144,18 +141,13 @@ def carry_out(
     :raises SeqmemError: if a name is unknown or unused, a kind or option not supported, or a
         module's tensors are not what they must be
     """
-    _check_names(plan, left_out, modules)
-    unused = [n for n in modules if (n or '.') not in {step.name for step in plan} | set(left_out)]
-    if unused:
-        raise SeqmemError(
-            f'network: the file also holds {_listed({n: modules[n] for n in unused})}; give each '
-            f'a place, or leave it out with a minus, such as -{unused[0]}'
-        )
+    modules = {name or '.': module for name, module in modules.items()}
+    _check_names([step.name for step in plan], left_out, modules)
     pieces: list[Piece] = []
     origins: list[str | None] = []
     softmax = plan[-1].name == SOFTMAX
     for step in plan[:-1] if softmax else plan:
-        module = modules.get('' if step.name == '.' else step.name)
+        module = modules.get(step.name)
         if module is not None:
             new = _convert(module, step, source)
         elif step.name in ACTIVATIONS:
@@ -167,35 +159,24 @@ def carry_out(
     return Converted(pieces, origins, softmax)
 
 
-def width_after(piece: Piece) -> int | None:
-    """
-    Tell how wide a layer's output is.
-
-    :param piece: the layer
-    :returns: width, None if it is that of its input
-    """
-    description = piece.description
-    if description['type'] == 'Bidirectional':
-        return description['layer_fwd']['n_hidden'] + description['layer_bwd']['n_hidden']
-    for name in ('n_hidden', 'n_out', 'd_model', 'n_in'):
-        if name in description:
-            return description[name]
-    return None
-
-
 def _check_names(
-    plan: Sequence[Step], left_out: Sequence[str], modules: Mapping[str, SourceModule]
+    names: Sequence[str], left_out: Sequence[str], modules: Mapping[str, SourceModule]
 ) -> None:
-    unknown = [name for name in left_out if ('' if name == '.' else name) not in modules]
+    unknown = [name for name in left_out if name not in modules]
     if unknown:
         raise SeqmemError(
             f'network: expected to leave out modules of the file ({_listed(modules)}), got '
             f'{", ".join(unknown)}'
         )
-    used = [step.name for step in plan if ('' if step.name == '.' else step.name) in modules]
-    twice = sorted({name for name in used if used.count(name) > 1})
+    twice = sorted({name for name in modules if names.count(name) > 1})
     if twice:
         raise SeqmemError(f'network: expected each module once, got {", ".join(twice)} again')
+    unused = [name for name in modules if name not in {*names, *left_out}]
+    if unused:
+        raise SeqmemError(
+            f'network: the file also holds {_listed({n: modules[n] for n in unused})}; give each '
+            f'a place, or leave it out with a minus, such as -{unused[0]}'
+        )
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -257,11 +238,10 @@ def _word(step: Step, modules: Mapping[str, SourceModule], pieces: list[Piece]) 
 
 
 def _width_so_far(pieces: list[Piece], word: str) -> int:
-    for piece in reversed(pieces):
-        width = width_after(piece)
-        if width is not None:
-            return width
-    raise SeqmemError(f"network: expected a module before '{word}'")
+    width = width_given(pieces)
+    if width is None:
+        raise SeqmemError(f"network: expected a module before '{word}'")
+    return width
 
 
 def _listed(modules: Mapping[str, SourceModule]) -> str:

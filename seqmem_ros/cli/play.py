@@ -1,0 +1,200 @@
+"""``seqmem play``: the joint states of a bag as real messages."""
+
+import argparse
+from collections.abc import Iterator
+import gc
+import math
+import sys
+import time
+from typing import Any
+
+from seqmem_ros.core.errors import SeqmemError
+
+_EPILOG = """\
+  Space pauses and goes on, Ctrl-C ends. Messages are sent at the pace of their record times (of
+  their stamps with --order header), with the stamps that they have in the bag.
+
+examples
+  seqmem play my_bag
+  seqmem play my_bag --rate 0.5 --start 10 --loop
+  seqmem play my_bag --clock 200                for nodes with use_sim_time
+  seqmem play my_bag --to /arm/joint_states --qos best_effort
+"""
+
+QOS = ('reliable', 'best_effort')
+
+
+def add_parser(subparsers: Any) -> None:
+    """
+    Add the subcommand.
+
+    :param subparsers: of the parser of ``seqmem``
+    """
+    parser = subparsers.add_parser(
+        'play',
+        help='publish the joint states of a bag',
+        description='Publish the joint states of a bag as real messages; for where ros2 bag play '
+        'is not installed, and for bags that it does not read (ROS 1, damaged).',
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('bag', metavar='BAG', help='folder of a rosbag2, or a bag file')
+    parser.add_argument('--topic', help='topic of the joint states, if the bag has several')
+    parser.add_argument('--to', metavar='TOPIC', help='publish there (the topic of the bag)')
+    parser.add_argument('--rate', type=float, default=1.0, help='pace, 2 is twice (%(default)s)')
+    parser.add_argument('--loop', action='store_true', help='again and again')
+    parser.add_argument(
+        '--start', type=float, default=0.0, metavar='S', help='skip the first S seconds (0)'
+    )
+    parser.add_argument(
+        '--end',
+        type=float,
+        default=math.inf,
+        metavar='S',
+        help='stop S seconds after the first joint state (at the end)',
+    )
+    parser.add_argument(
+        '--order',
+        choices=('record', 'header'),
+        default='record',
+        help='pace and order of the record times or of the stamps (%(default)s)',
+    )
+    parser.add_argument(
+        '--clock',
+        nargs='?',
+        type=float,
+        const=40.0,
+        metavar='HZ',
+        help='publish /clock, for use_sim_time (40 times a second)',
+    )
+    parser.add_argument(
+        '--qos', choices=QOS, default='reliable', help='of the publisher (%(default)s)'
+    )
+    parser.add_argument(
+        '--wait',
+        type=float,
+        default=2.0,
+        metavar='S',
+        help='wait for a subscriber, at most S seconds (%(default)s)',
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """
+    Read, publish, say how well it went.
+
+    :param args: parsed arguments
+    :returns: exit code 0
+    :raises SeqmemError: if the bag cannot be used
+    :raises KeyboardInterrupt: if interrupted, after the report
+    """
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.signals import SignalHandlerOptions
+
+    from seqmem_ros.offline.bags import list_topics
+    from seqmem_ros.offline.bags import read_joint_blocks
+    from seqmem_ros.offline.bags import Selection
+    from seqmem_ros.offline.topics import choose_topic
+    from seqmem_ros.ros.player import Pace
+
+    pace = Pace(args.rate)
+    selection = Selection(args.topic, args.start, args.end, args.order)
+    topic = choose_topic(list_topics(args.bag), args.topic, args.bag)
+    # Decoded beforehand: a pause to decode would be one for whoever listens.
+    blocks = list(read_joint_blocks(args.bag, selection))
+    context = Context()
+    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('seqmem_play', context=context, use_global_arguments=False)
+    try:
+        return _play(args, node, args.to or f'/{topic.lstrip("/")}', blocks, pace)
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+
+
+def _play(args: argparse.Namespace, node: Any, topic: str, blocks: list, pace: Any) -> int:
+    import numpy as np
+
+    from seqmem_ros.cli.keyboard import keyboard
+    from seqmem_ros.ros.player import ClockPublisher
+    from seqmem_ros.ros.player import PlayReport
+
+    player = _player(node, topic, args.qos)
+    clock = None if args.clock is None else ClockPublisher(node, pace, args.clock)
+    _find_listener(player, args.wait)
+    count = sum(len(block) for block in blocks)
+    print(f'{args.bag}: {count} messages to {player.topic} ({args.qos}), rate {args.rate:g}')
+    late_s: list[float] = []
+    started_s = time.monotonic()
+    # A collection of garbage takes milliseconds.
+    gc.collect()
+    gc.disable()
+    try:
+        with keyboard() as keys, _bar(None if args.loop else count) as bar:
+            pace.idle = _Idle(pace, keys, clock, bar)
+            for samples in _rounds(blocks, args.order, args.loop, pace):
+                player.play(samples, pace=pace, lateness_s=late_s, on_progress=bar.update)
+    finally:
+        gc.enable()
+        report = PlayReport(len(late_s), time.monotonic() - started_s, np.array(late_s))
+        print(f'sent {report.sent} messages in {report.duration_s:.2f} s, {report.timing}')
+    return 0
+
+
+def _player(node: Any, topic: str, qos: str) -> Any:
+    from rclpy.exceptions import InvalidTopicNameException
+
+    from seqmem_ros.ros.player import Player
+
+    try:
+        return Player(node, topic, reliable=qos == 'reliable')
+    except InvalidTopicNameException as error:
+        raise SeqmemError(f"topic: '{topic}' is no name of a topic: {error}; use --to") from None
+
+
+def _find_listener(player: Any, timeout_s: float) -> None:
+    try:
+        player.wait_for_subscriber(timeout_s)
+    except SeqmemError:
+        print(f'seqmem: nobody listens to {player.topic} yet', file=sys.stderr)
+
+
+def _rounds(blocks: list, order: str, loop: bool, pace: Any) -> Iterator:
+    """Yield the samples of the bag, once or for ever."""
+    while True:
+        pace.restart()
+        yield (
+            (int(block.stamp_ns[row] or block.record_ns[row])
+             if order == 'header' else int(block.record_ns[row]),
+             block.sample(row), block.frame_id)
+            for block in blocks
+            for row in range(len(block))
+        )  # fmt: skip
+        if not loop:
+            return
+
+
+class _Idle:
+    """Waits, and meanwhile listens to the keyboard and keeps the clock going."""
+
+    def __init__(self, pace: Any, keys: Any, clock: Any, bar: Any) -> None:
+        self._pace = pace
+        self._keys = keys
+        self._clock = clock
+        self._bar = bar
+
+    def __call__(self, most_s: float) -> None:
+        if self._keys.listens and self._keys.pressed() == ' ':
+            self._pace.toggle()
+            self._bar.set_postfix_str('paused' if self._pace.paused else '')
+        if self._clock is not None:
+            most_s = min(most_s, self._clock.tick())
+        time.sleep(min(most_s, 0.02))
+
+
+def _bar(total: int | None) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, unit=' messages', leave=False, disable=None, mininterval=0.5)

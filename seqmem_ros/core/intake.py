@@ -1,0 +1,329 @@
+"""Which values of a message enter the memory: all the rules of one sample, in their order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from seqmem_ros.core.checks import checked_names
+from seqmem_ros.core.checks import checked_stamp_ns
+from seqmem_ros.core.conflicts import conflicting
+from seqmem_ros.core.dropped import Dropped
+from seqmem_ros.core.estimator import Estimator
+from seqmem_ros.core.gates import ValueGates
+from seqmem_ros.core.joint_map import JointMap
+from seqmem_ros.core.joint_map import listed
+from seqmem_ros.core.joints import JointSample
+from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+from seqmem_ros.core.journal import Journal
+from seqmem_ros.core.merge import VectorMerge
+from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.timing import TimeRules
+from seqmem_ros.core.timing import TimeStartedAgain
+from seqmem_ros.core.timing import went_back
+from seqmem_ros.core.window import JointWindows
+
+# Six or seven axes and a gripper, the common arm, fit without a second compilation.
+SMALLEST_CAPACITY = 8
+TURN_RAD = 2 * np.pi
+
+
+class Accepted(NamedTuple):
+    """
+    Values that one step takes: those of one message, or a vector merged of several.
+
+    ``stamp_ns`` is one for all or shape (n,); ``received`` are the positions as they came,
+    ``position`` those without wraps, ``measured`` the other fields that the estimator reads.
+    """
+
+    rows: np.ndarray
+    names: tuple[str, ...]
+    stamp_ns: int | np.ndarray
+    received: np.ndarray
+    position: np.ndarray
+    measured: dict[str, np.ndarray]
+
+
+class Intake:
+    """
+    Names to rows, stamps and values to judge, windows to fill: see :mod:`seqmem_ros.core`.
+
+    :param estimator: says which joints and fields there must be
+    :param options: the rules that can be set
+    :param journal: where every refusal and restart is noted
+    :ivar windows: the last samples of every joint
+    """
+
+    def __init__(self, estimator: Estimator, options: StreamOptions, journal: Journal) -> None:
+        self._estimator = estimator
+        self._options = options
+        self._journal = journal
+        self._map = JointMap(estimator.joints, options.joints, options.max_merge_age_s > 0)
+        capacity = capacity_for(len(self._map), estimator)
+        self.windows = JointWindows(capacity, estimator.window)
+        self._time = TimeRules(options, capacity)
+        self._gates = ValueGates(options, capacity)
+        self._merge = VectorMerge(estimator.joints, options) if estimator.joints else None
+
+    @property
+    def n_joints(self) -> int:
+        """Joints that have a row."""
+        return len(self._map)
+
+    def use(self, options: StreamOptions) -> None:
+        """
+        Take other limits from the next message on.
+
+        :param options: the new options, with the same names of joints
+        """
+        self._options = options
+        self._map.set_partial(options.max_merge_age_s > 0)
+        self._time.use(options)
+        self._gates.use(options)
+        if self._merge is not None:
+            self._merge.use(options)
+
+    def resize(self, capacity: int) -> None:
+        """
+        Make room for more joints, or for fewer.
+
+        :param capacity: new number of rows
+        """
+        self.windows.resize(capacity)
+        self._time.resize(capacity)
+        self._gates.resize(capacity)
+
+    def forget_from(self, n_joints: int) -> None:
+        """
+        Take back the rows of joints that came last.
+
+        :param n_joints: number of joints to keep
+        """
+        capacity = self.windows.capacity
+        self._map.forget_from(n_joints)
+        # What was counted for them goes, too.
+        self.resize(n_joints)
+        self.resize(capacity)
+
+    def restart(self, rows: np.ndarray) -> None:
+        """
+        Forget some joints, or all where the network has one memory for the whole arm.
+
+        :param rows: rows of the joints, shape (n,)
+        """
+        if self._merge is None:
+            self.windows.restart(rows)
+            return
+        self.windows.restart(slice(None))
+        self._merge.clear()
+
+    def accept(self, sample: JointSample, receive_ns: int | None) -> Accepted:
+        """
+        Judge a message.
+
+        :param sample: the message
+        :param receive_ns: when it was received in ns, None if unknown
+        :returns: the values that the next step takes
+        :raises Dropped: if there are none
+        :raises Waiting: if joints of the model may still come
+        :raises TimeStartedAgain: if the memory is of another time
+        """
+        names = checked_names(sample, self._estimator.fields, self._options)
+        stamp_ns = checked_stamp_ns(sample, receive_ns, self._options)
+        columns, rows = self._map.rows(names)
+        if len(self._map) > self.windows.capacity:
+            self.resize(capacity_for(len(self._map), self._estimator))
+        newer = self._admit_time(sample, names, columns, rows, stamp_ns, receive_ns)
+        columns, rows = columns[newer], rows[newer]
+        position = self._unwrapped(names, columns, rows, sample.position[columns])
+        good = self._admit_values(sample, names, columns, rows, stamp_ns, position)
+        if not good.any() or (self._estimator.joints and not good.all()):
+            raise Dropped('drop_all_rejected', self._journal.last_event)
+        columns, rows = columns[good], rows[good]
+        measured = {
+            field: getattr(sample, field)[columns]
+            for field in self._estimator.fields
+            if field != 'position'
+        }
+        accepted = Accepted(
+            rows,
+            tuple([names[column] for column in columns]),
+            stamp_ns,
+            sample.position[columns],
+            position[good],
+            measured,
+        )
+        return accepted if self._merge is None else self._whole_vector(accepted)
+
+    def _whole_vector(self, part: Accepted) -> Accepted:
+        merge, stamp_ns = self._merge, part.stamp_ns
+        if len(part.rows) < len(self._estimator.joints):
+            merge.add(
+                part.rows, stamp_ns, received=part.received, position=part.position,
+                **part.measured,
+            )  # fmt: skip
+            part = Accepted(
+                np.arange(len(self._estimator.joints)),
+                self._estimator.joints,
+                merge.stamp_ns.copy(),
+                merge.values['received'].copy(),
+                merge.values['position'].copy(),
+                {field: merge.values[field].copy() for field in part.measured},
+            )
+        gap_ns = part.stamp_ns - self.windows.stamp_ns[part.rows, -1]
+        self._restart_after(gap_ns, part.rows, (gap_ns > self._time.max_gap_ns) & self._seen(part))
+        merge.clear(since_ns=int(np.max(part.stamp_ns)))
+        return part
+
+    def _seen(self, part: Accepted) -> np.ndarray:
+        return self.windows.count[part.rows] > 0
+
+    def _admit_time(
+        self,
+        sample: JointSample,
+        names: tuple[str, ...],
+        columns: np.ndarray,
+        rows: np.ndarray,
+        stamp_ns: int,
+        receive_ns: int | None,
+    ) -> np.ndarray:
+        seen = self.windows.count[rows] > 0
+        last_ns, last = self.windows.stamp_ns[rows, -1], self.windows.position[rows, -1]
+        if self._merge is not None:
+            new = self._merge.new[rows]
+            seen = seen | new
+            last_ns = np.where(new, self._merge.stamp_ns[rows], last_ns)
+            last = np.where(new, self._merge.values['position'][rows], last)
+
+        def note_conflict() -> str:
+            return self._note_conflict(sample, names, columns, last, seen & (last_ns == stamp_ns))
+
+        try:
+            newer, gap, again = self._time.admit(stamp_ns, receive_ns, rows, last_ns, seen)
+        except Dropped as drop:
+            raise Dropped(drop.key, note_conflict() or str(drop)) from None
+        if not newer.all():
+            note_conflict()
+        if again is not None:
+            self._start_again(names, columns[again], rows[again], stamp_ns)
+        if self._merge is None and gap.any():
+            self._restart_after(stamp_ns - last_ns, rows, gap)
+        return newer
+
+    def _note_conflict(
+        self,
+        sample: JointSample,
+        names: tuple[str, ...],
+        columns: np.ndarray,
+        kept: np.ndarray,
+        same_stamp: np.ndarray,
+    ) -> str:
+        """Count joints that have two positions for one stamp, and say so."""
+        at = np.flatnonzero(same_stamp)
+        joints = [names[column] for column in columns[at]]
+        wraps = [name in self._options.continuous_joints for name in joints]
+        bad = conflicting(kept[at], sample.position[columns[at]], np.array(wraps, dtype=bool))
+        if not bad.any():
+            return ''
+        self._journal.counts['value_conflict'] += int(bad.sum())
+        first = int(np.flatnonzero(bad)[0])
+        self._journal.last_event = (
+            f'expected one position for one stamp, got {kept[at][first]:.6g} and then '
+            f'{sample.position[columns[at][first]]:.6g} for {listed([joints[first]])}; the first '
+            'is kept: do two publishers send the same joints?'
+        )
+        return self._journal.last_event
+
+    def _start_again(
+        self, names: tuple[str, ...], columns: np.ndarray, rows: np.ndarray, stamp_ns: int
+    ) -> None:
+        """Restart the joints of a publisher that started over, or all if it is the only one."""
+        seen = self.windows.count > 0
+        last_ns = self.windows.stamp_ns[:, -1]
+        sentence = went_back(int(last_ns[rows].max()) - stamp_ns)
+        near = self._time.max_gap_ns
+        others = seen & (
+            (last_ns >= last_ns[seen].max() - near) | (np.abs(last_ns - stamp_ns) <= near)
+        )
+        others[rows] = False
+        if self._estimator.joints or not others.any():
+            raise TimeStartedAgain(sentence)
+        self.restart(rows)
+        self._journal.note_reset(
+            'time_backwards', f'{sentence}: {listed([names[c] for c in columns])}'
+        )
+
+    def _restart_after(self, gap_ns: np.ndarray, rows: np.ndarray, gap: np.ndarray) -> None:
+        if not gap.any():
+            return
+        self.restart(rows[gap])
+        longest_s = gap_ns[gap].max() / NANOSECONDS_PER_SECOND
+        self._journal.note_reset(
+            'gap', f'a gap of {longest_s:.3f} s, above max_gap_s {self._options.max_gap_s}'
+        )
+
+    def _unwrapped(
+        self, names: tuple[str, ...], columns: np.ndarray, rows: np.ndarray, position: np.ndarray
+    ) -> np.ndarray:
+        if not self._options.continuous_joints:
+            return position
+        wraps = np.array([names[column] in self._options.continuous_joints for column in columns])
+        wraps &= self.windows.count[rows] > 0
+        wraps &= self._gates.finite(position)
+        last = self.windows.position[rows, -1]
+        turns = np.rint((last[wraps] - position[wraps]) / TURN_RAD)
+        position = position.copy()
+        position[wraps] += turns * TURN_RAD
+        return position
+
+    def _admit_values(
+        self,
+        sample: JointSample,
+        names: tuple[str, ...],
+        columns: np.ndarray,
+        rows: np.ndarray,
+        stamp_ns: int,
+        position: np.ndarray,
+    ) -> np.ndarray:
+        used = [getattr(sample, field)[columns] for field in self._estimator.fields]
+        finite = self._gates.finite(*used)
+        difference = np.where(finite, position, 0.0) - self.windows.position[rows, -1]
+        elapsed_s = (stamp_ns - self.windows.stamp_ns[rows, -1]) / NANOSECONDS_PER_SECOND
+        near = self._gates.reachable(difference, elapsed_s, self.windows.count[rows] > 0)
+        good = finite & near
+        if not good.all():
+            self._journal.counts['value_non_finite'] += int(np.sum(~finite))
+            self._journal.counts['value_jump'] += int(np.sum(finite & ~near))
+            self._journal.last_event = _rejection(names, columns, finite, near)
+        exhausted = self._gates.exhausted(rows, good)
+        # A joint that never had a finite value has nothing to forget.
+        exhausted &= self.windows.count[rows] > 0
+        if exhausted.any():
+            self.restart(rows[exhausted])
+            whose = listed([names[column] for column in columns[exhausted]])
+            self._journal.note_reset(
+                'joint', f'{self._options.max_rejected} values in a row were rejected: {whose}'
+            )
+        return good
+
+
+def capacity_for(n_joints: int, estimator: Estimator) -> int:
+    """
+    Round up to a power of two, so that a few late joints do not compile again and again.
+
+    :param n_joints: number of joints
+    :param estimator: has a fixed number of rows if it is over named joints
+    :returns: number of rows
+    """
+    if estimator.joints:
+        return len(estimator.joints)
+    return max(SMALLEST_CAPACITY, 1 << (n_joints - 1).bit_length() if n_joints else 0)
+
+
+def _rejection(
+    names: tuple[str, ...], columns: np.ndarray, finite: np.ndarray, near: np.ndarray
+) -> str:
+    broken = [names[column] for column in columns[~finite]]
+    if broken:
+        return f'expected finite values, got NaN, infinite or absurd ones for {listed(broken)}'
+    far = [names[column] for column in columns[~near]]
+    return f'expected positions within max_velocity_rad_s, got a jump of {listed(far)}'

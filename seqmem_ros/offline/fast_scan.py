@@ -1,0 +1,297 @@
+"""
+Many steps of an estimator at once: a long recording cut into chunks that run side by side.
+
+A step depends on the one before, so a recording has to be gone through in order; but a memory
+that fades depends on its last samples alone. All chunks therefore run together, as so many
+joints more, from memories that are guessed; then again, each from what the chunk before it left
+in memory, until that is what it was started with: the fixed point is the pass in order
+(a Jacobi iteration over chunks, as in the parareal method of Lions, Maday and Turinici, C. R.
+Acad. Sci. Paris 332, 2001). Chunks that do not get there within a few passes are computed in
+order. So what comes out never depends on how long an estimator remembers; only the time does.
+"""
+
+from typing import Any
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from seqmem_ros.core.estimator import Estimator
+from seqmem_ros.core.inputs import N_RAW
+from seqmem_ros.core.inputs import raw_inputs
+from seqmem_ros.core.network_estimator import NetworkEstimator
+from seqmem_ros.core.window import JointWindows
+from seqmem_ros.offline.fast_trace import Steps
+
+MOST_PASSES = 4
+# Two memories are the same if they differ by less than this share of the usual size of each
+# number: single precision rounds at 1e-7, and outputs shall agree to 1e-5.
+SAME = 2e-6
+
+Tree = Any
+
+
+class Runner(Protocol):
+    """
+    How one kind of estimator advances chunks.
+
+    :ivar n_chunks: K, how many run side by side
+    :ivar chunk: length of a chunk, in steps, at most
+    :ivar shortest: length of a chunk, in steps, at least
+    """
+
+    n_chunks: int
+    chunk: int
+    shortest: int
+
+    def inputs(self, steps: Steps) -> Tree:
+        """
+        Lay out what a step takes.
+
+        :param steps: n steps of R rows
+        :returns: arrays of shape (n, R, ...)
+        """
+
+    def rest(self, inputs: Tree, n_steps: int) -> Tree:
+        """
+        Append steps in which nothing advances.
+
+        :param inputs: n steps
+        :param n_steps: number of steps to come to, at least n
+        :returns: arrays of shape (n_steps, R, ...)
+        """
+
+    def run(self, state: Tree, inputs: Tree) -> tuple[np.ndarray, Tree]:
+        """
+        Advance.
+
+        :param state: memories, leaves of shape (K, R, ...)
+        :param inputs: leaves of shape (K, n, R, ...)
+        :returns: outputs, shape (K, n, R), (K, n, R, L) or (K, n, 1, L), and memories after
+        """
+
+
+class FilterRunner:
+    """
+    Runs a filter: its own ``step``, on chunks as if they were joints.
+
+    :param estimator: a filter from :mod:`seqmem_ros.core.filters`, or one like them
+    """
+
+    n_chunks = 128
+    chunk = 512
+    shortest = 512
+
+    def __init__(self, estimator: Estimator) -> None:
+        self._estimator = estimator
+
+    def inputs(self, steps: Steps) -> Tree:
+        """See :class:`Runner`."""
+        return {'count': steps.count, 'advance': steps.advance, **steps.windows}
+
+    def rest(self, inputs: Tree, n_steps: int) -> Tree:
+        """See :class:`Runner`."""
+        padded = jax.tree.map(lambda values: _repeated_to(values, n_steps), inputs)
+        padded['advance'][len(inputs['advance']) :] = False
+        return padded
+
+    def run(self, state: Tree, inputs: Tree) -> tuple[np.ndarray, Tree]:
+        """See :class:`Runner`."""
+        n_chunks, n_steps, n_rows = inputs['count'].shape
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), state)
+        windows = JointWindows(n_chunks * n_rows, self._estimator.window)
+        outputs = []
+        for index in range(n_steps):
+            now = {name: values[:, index] for name, values in inputs.items()}
+            now = {name: v.reshape(-1, *v.shape[2:]) for name, v in now.items()}
+            advance = now.pop('advance')
+            for name, values in now.items():
+                setattr(windows, name, values)
+            output, flat = self._estimator.step(windows, advance, flat)
+            outputs.append(output)
+        state = jax.tree.map(lambda leaf: leaf.reshape(n_chunks, n_rows, *leaf.shape[1:]), flat)
+        said = np.stack(outputs).reshape(n_steps, n_chunks, n_rows, *np.shape(outputs[0])[1:])
+        return said.swapaxes(0, 1), state
+
+
+class NetworkRunner:
+    """
+    Runs a network: one ``lax.scan`` over its own step.
+
+    :param estimator: with a persistent memory
+    """
+
+    n_chunks = 16
+    chunk = 16384
+    shortest = 4096
+
+    def __init__(self, estimator: NetworkEstimator) -> None:
+        self._estimator = estimator
+        self._scan = jax.jit(self._scanned)
+
+    def inputs(self, steps: Steps) -> Tree:
+        """See :class:`Runner`."""
+        raw = raw_inputs(flat_windows(steps)).reshape(*steps.count.shape, N_RAW)
+        masks = np.stack([steps.advance, steps.count == 1], axis=-1).astype(np.float32)
+        return np.concatenate([raw, masks], axis=-1)
+
+    def rest(self, inputs: Tree, n_steps: int) -> Tree:
+        """See :class:`Runner`."""
+        padded = _repeated_to(inputs, n_steps)
+        padded[len(inputs) :, :, N_RAW:] = 0.0
+        return padded
+
+    def run(self, state: Tree, inputs: Tree) -> tuple[np.ndarray, Tree]:
+        """See :class:`Runner`."""
+        outputs, state = self._scan(state, inputs)
+        return np.asarray(outputs), jax.tree.map(np.asarray, state)
+
+    def _scanned(self, state: Tree, inputs: jax.Array) -> tuple[jax.Array, Tree]:
+        state, outputs = jax.lax.scan(self._step, state, inputs.swapaxes(0, 1))
+        return outputs.swapaxes(0, 1), state
+
+    def _step(self, state: Tree, packed: jax.Array) -> tuple[Tree, jax.Array]:
+        outputs, after = jax.vmap(self._estimator.advance)(packed, state)
+        if self._estimator.joints:
+            # One memory for all rows, which only rests where chunks are filled up.
+            moves = (packed[:, :, N_RAW] > 0).any(axis=1)
+            after = jax.tree.map(
+                lambda new, old: jnp.where(moves.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+                after,
+                state,
+            )
+        return after, outputs
+
+
+def flat_windows(steps: Steps) -> JointWindows:
+    """
+    Show all steps as the rows of one object.
+
+    :param steps: n steps of R rows
+    :returns: windows of n R rows
+    """
+    n_rows = steps.count.size
+    windows = JointWindows(0, steps.windows['stamp_ns'].shape[-1])
+    zero = np.broadcast_to(0.0, (n_rows, windows.window))
+    for name in ('stamp_ns', 'position', 'velocity', 'effort'):
+        values = steps.windows.get(name)
+        setattr(windows, name, zero if values is None else values.reshape(n_rows, -1))
+    windows.count = steps.count.ravel()
+    return windows
+
+
+class ChunkedScan:
+    """
+    Goes through steps in chunks that run side by side, and keeps the memory between calls.
+
+    :param runner: of the estimator
+    :param estimator: says what an empty memory is
+    :ivar passes: number of passes made
+    :ivar in_order: number of chunks that were computed in order
+    """
+
+    def __init__(self, runner: Runner, estimator: Estimator) -> None:
+        self._runner = runner
+        self._estimator = estimator
+        self._state: Tree = None
+        self._n_rows = 0
+        self.size = runner.n_chunks * runner.chunk
+        self.inputs = runner.inputs
+        self.passes = 0
+        self.in_order = 0
+
+    def run(self, inputs: Tree) -> np.ndarray:
+        """
+        Advance over up to ``size`` steps.
+
+        :param inputs: of n steps of R rows, at least as many rows as before
+        :returns: outputs, shape (n, R), (n, R, L) or (n, 1, L)
+        """
+        n_steps, n_rows = jax.tree.leaves(inputs)[0].shape[:2]
+        self._make_room(n_rows)
+        runner = self._runner
+        length = runner.shortest
+        while length * runner.n_chunks < n_steps:
+            length *= 2
+        n_chunks = -(-n_steps // length)
+        if n_chunks < runner.n_chunks:
+            # Few chunks save little; one after the other, one program serves them.
+            inputs = _cut(runner.rest(inputs, n_chunks * length), n_chunks, length)
+            outputs = [self._one(_chunk(inputs, k)) for k in range(n_chunks)]
+        else:
+            inputs = _cut(runner.rest(inputs, runner.n_chunks * length), runner.n_chunks, length)
+            outputs = self._side_by_side(inputs)
+        return np.concatenate(list(outputs))[:n_steps]
+
+    def _side_by_side(self, inputs: Tree) -> list[np.ndarray]:
+        n_chunks = self._runner.n_chunks
+        begins = jax.tree.map(lambda leaf: np.stack([leaf] * n_chunks), self._state)
+        for _ in range(MOST_PASSES):
+            outputs, ends = self._runner.run(begins, inputs)
+            self.passes += 1
+            true = jax.tree.map(
+                lambda first, leaf: np.concatenate([first[None], leaf[:-1]]), self._state, ends
+            )
+            good = _same(true, begins)
+            if good.all():
+                break
+            begins, started = true, begins
+        outputs = list(outputs)
+        if good.all():
+            self._state = _chunk(ends, n_chunks - 1)
+            return outputs
+        # Before the first that was started wrongly all are right.
+        first = int(np.argmin(good))
+        self._state = _chunk(ends, first - 1)
+        for k in range(first, n_chunks):
+            usual = jax.tree.map(lambda leaf, k=k: leaf[k : k + 1], started)
+            now = jax.tree.map(lambda leaf: leaf[None], self._state)
+            if _same(now, usual, started).all():
+                self._state = _chunk(ends, k)
+            else:
+                outputs[k] = self._one(_chunk(inputs, k))
+                self.in_order += 1
+        return outputs
+
+    def _one(self, inputs: Tree) -> np.ndarray:
+        """Run one chunk from the true memory."""
+        state, inputs = jax.tree.map(lambda leaf: leaf[None], (self._state, inputs))
+        outputs, state = self._runner.run(state, inputs)
+        self._state = _chunk(state, 0)
+        return outputs[0]
+
+    def _make_room(self, n_rows: int) -> None:
+        empty = jax.tree.map(np.asarray, self._estimator.init_state(n_rows))
+        if self._state is None:
+            self._state = empty
+        elif n_rows > self._n_rows and not self._estimator.joints:
+            self._state = jax.tree.map(
+                lambda new, old: np.concatenate([old, new[self._n_rows :]]), empty, self._state
+            )
+        self._n_rows = max(n_rows, self._n_rows)
+
+
+def _repeated_to(values: np.ndarray, n_steps: int) -> np.ndarray:
+    padding = np.repeat(values[-1:], n_steps - len(values), axis=0)
+    return np.concatenate([values, padding])
+
+
+def _cut(tree: Tree, n_chunks: int, length: int) -> Tree:
+    return jax.tree.map(lambda leaf: leaf.reshape(n_chunks, length, *leaf.shape[1:]), tree)
+
+
+def _chunk(tree: Tree, k: int) -> Tree:
+    return jax.tree.map(lambda leaf: leaf[k], tree)
+
+
+def _same(true: Tree, guessed: Tree, many: Tree | None = None) -> np.ndarray:
+    """Compare memories, each number with the usual size of its kind; bool, shape (K,)."""
+
+    def close(a: np.ndarray, b: np.ndarray, usual: np.ndarray) -> np.ndarray:
+        size = np.sqrt(np.mean(np.square(usual, dtype=np.float64)))
+        good = np.abs(a - b) <= SAME * (size + np.abs(a))
+        return good.reshape(len(a), -1).all(axis=1)
+
+    leaves = jax.tree.leaves(jax.tree.map(close, true, guessed, true if many is None else many))
+    return np.all(leaves, axis=0)
