@@ -191,6 +191,16 @@ def test_jumps_are_rejected_and_in_the_end_believed(bench):
     assert speeds['b'] == [pytest.approx(2.0)] * 35
 
 
+def test_a_joint_may_have_a_limit_of_its_own(bench):
+    try:
+        bench.set('joint_max_velocity', ['b: 1.5'])
+        out = bench.run(script(12))
+        assert out.counts == Counter(value_jump=9, reset_joint=3, filling=4, estimated=8)
+        assert {tuple(m.name) for m in out.estimates} == {('a',)}
+    finally:
+        bench.set('joint_max_velocity', [''])
+
+
 def test_a_joint_that_wraps_goes_the_shorter_way(bench):
     samples = script(400, ('wheel',))
     for sample in samples:
@@ -270,6 +280,7 @@ def test_two_publishers_of_the_same_joints_are_told(bench):
         bench.reports.clear()
         assert bench.harness.spin_until(lambda: bench.reports and two_publishers())
         told = 'several publishers send a, b'
+        before = bench.counts()['received']
         for k in range(200):
             bench.harness.play(bench.player, script(1, start=2 * k), rate=float('inf'))
             bench.harness.play(second, script(1, start=2 * k + 1), rate=float('inf'))
@@ -280,6 +291,9 @@ def test_two_publishers_of_the_same_joints_are_told(bench):
         assert 'several publishers on /joint_states send the same joints: a, b' in (
             bench.process.output()
         )
+        # Nothing of it may reach the node after the next reset.
+        wanted = before + 2 * (k + 1)
+        assert bench.harness.spin_until(lambda: bench.counts()['received'] == wanted)
     finally:
         bench.harness.node.destroy_publisher(second._publisher)
 
