@@ -11,6 +11,7 @@ import datetime
 import json
 from pathlib import Path
 import re
+import textwrap
 
 from endurance import drift_report
 from endurance import MINUTES
@@ -56,9 +57,13 @@ def blocks_of(scores: Scores) -> dict[str, str]:
         f'{name} overview': overview(scores),
         f'{name} bars': bars(scores),
         f'{name} groups': '\n\n'.join(by(scores, group) for group in groups),
-        f'{name} above': '\n'.join(unmet(scores, UNMET_FACTORS[name])),
+        f'{name} above': '\n'.join(_wrapped(line) for line in unmet(scores, UNMET_FACTORS[name])),
         f'{name} cells': cells(scores),
     }
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, 110, subsequent_indent=11 * ' ')
 
 
 def settings() -> str:
