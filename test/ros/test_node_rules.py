@@ -82,9 +82,13 @@ class Bench:
         return Outcome(list(self.estimates), told, worst)
 
     def set(self, name, value):
+        answer = self.try_to_set(name, value)
+        assert answer.successful, answer.reason
+
+    def try_to_set(self, name, value):
         request = [Parameter(name, value=value).to_parameter_msg()]
         answer = self.harness.call(SetParameters, '/seqmem/set_parameters', parameters=request)
-        assert answer.results[0].successful, answer.results[0].reason
+        return answer.results[0]
 
 
 @pytest.fixture(scope='module')
@@ -197,6 +201,9 @@ def test_a_joint_may_have_a_limit_of_its_own(bench):
         out = bench.run(script(12))
         assert out.counts == Counter(value_jump=9, reset_joint=3, filling=4, estimated=8)
         assert {tuple(m.name) for m in out.estimates} == {('a',)}
+        refused = bench.try_to_set('joint_max_velocity', ['b: fast'])
+        assert not refused.successful
+        assert "expected entries as 'elbow: 3.1'" in refused.reason
     finally:
         bench.set('joint_max_velocity', [''])
 
