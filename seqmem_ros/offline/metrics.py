@@ -14,8 +14,8 @@ LONGEST_LAG_S = 0.2
 LONGEST_LEAD_S = 0.05
 SMALLEST_LAG_STEP_S = 0.002
 # Enough to find a minimum; more would only take longer.
-LAG_SAMPLES = 50_000
-_LAGS_TOGETHER = 8
+LAG_SAMPLES = 20_000
+_LAGS_TOGETHER = 64
 
 
 @dataclass(frozen=True)
