@@ -197,7 +197,9 @@ def score(
         rmse=_rms(errors),
         lag_s=lag_s,
         rmse_at_lag=_rms(late_errors),
-        p99=float(np.percentile(np.abs(errors), 99)) if len(errors) else float('nan'),
+        p99=float(np.percentile(np.abs(errors), 99, overwrite_input=True))
+        if len(errors)
+        else float('nan'),
         standstill_rms=_rms(rest_errors),
         rest_samples=len(rest_errors),
     )
