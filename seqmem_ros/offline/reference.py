@@ -129,13 +129,14 @@ def _stretches(
     time_ns: np.ndarray, position: np.ndarray, max_gap_s: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield rows of unbroken runs, with the joints that are present in just these messages."""
-    present = np.isfinite(position)
-    patterns, group = np.unique(present, axis=1, return_inverse=True)
-    for index in range(patterns.shape[1]):
-        joints = np.flatnonzero(group.ravel() == index)
-        rows = np.flatnonzero(patterns[:, index])
+    joints_of: dict[bytes, list[int]] = {}
+    for joint in range(position.shape[1]):
+        pattern = np.packbits(np.isfinite(position[:, joint])).tobytes()
+        joints_of.setdefault(pattern, []).append(joint)
+    for joints in joints_of.values():
+        rows = np.flatnonzero(np.isfinite(position[:, joints[0]]))
         for run in unbroken_runs(time_ns[rows], max_gap_s):
-            yield rows[run], joints
+            yield rows[run], np.array(joints)
 
 
 def _pieces(time_ns: np.ndarray, half_width_s: float) -> Iterator[tuple[slice, slice]]:
