@@ -15,6 +15,7 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from seqmem_ros.core.device import use_device
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimators import FILTERS
@@ -23,7 +24,6 @@ from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
-from seqmem_ros.ros.device import use_device
 from seqmem_ros.ros.inputs import message_number
 from seqmem_ros.ros.inputs import subscribe
 from seqmem_ros.ros.outputs import make_output
