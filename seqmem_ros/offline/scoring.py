@@ -17,6 +17,7 @@ from seqmem_ros.offline.metrics import NO_CURVE
 from seqmem_ros.offline.metrics import score
 from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
+from seqmem_ros.offline.pooled import pool
 from seqmem_ros.offline.reference import unbroken_runs
 from seqmem_ros.offline.result import EstimatorResult
 from seqmem_ros.offline.result import Result
@@ -72,10 +73,12 @@ def _score_velocity(result: Result, each: EstimatorResult) -> EstimatorResult:
     curve = sum((joint.curve for joint in chosen[1:]), chosen[0].curve)
     lag_s = curve.best_lag_s()
     rest_errors = np.concatenate([joint.rest_errors for joint in joints])
-    late_errors = np.concatenate([joint.late_errors(lag_s) for joint in chosen])
     total = score(
-        np.concatenate([joint.errors for joint in chosen]), rest_errors, lag_s, late_errors
+        np.concatenate([joint.errors for joint in chosen]), rest_errors, lag_s, np.empty(0)
     )
+    # Joint by joint: all at once they would fill as much memory as the recording.
+    late = [score(joint.late_errors(lag_s), np.empty(0), lag_s, np.empty(0)) for joint in chosen]
+    total = replace(total, rmse_at_lag=pool(late).rmse)
     return replace(each, total=total, per_joint=per_joint, curve=curve)
 
 
