@@ -7,7 +7,6 @@ terminated.
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from importlib import import_module
 import logging
 import os
@@ -89,8 +88,6 @@ def make_parser() -> argparse.ArgumentParser:
         prog='seqmem',
         description='Sequence models with memory for the joint states of a robot arm.',
         epilog="'seqmem COMMAND --help' explains a command, with examples.",
-        # Room for the longest name beside what it does.
-        formatter_class=partial(argparse.HelpFormatter, max_help_position=28),
     )
     parser.add_argument('--version', action='version', version=f'seqmem {seqmem_ros.__version__}')
     subparsers = parser.add_subparsers(title='commands', metavar='COMMAND', required=True)
