@@ -42,6 +42,7 @@ setup(
         'test': ['pytest>=7', 'pytest-timeout', 'hypothesis', 'h5py', 'ruff', *OFFLINE, *TRAIN],
         # Checks against other libraries; large, so never installed unasked.
         'peers': ['torch==2.13.0'],
+        'bench': ['torch==2.13.0', 'onnx', 'onnxruntime', 'equinox', 'flax', *OFFLINE],
     },
     python_requires='>=3.10',
     zip_safe=True,

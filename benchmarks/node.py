@@ -59,13 +59,16 @@ class Player:
         self._received: dict[int, int] = {}
         self._index = 0
 
-    def play(self, n_joints: int, rate_hz: float, duration_s: float) -> np.ndarray:
+    def play(
+        self, n_joints: int, rate_hz: float, duration_s: float, quiet_s: float = QUIET_S
+    ) -> np.ndarray:
         """
         Send messages in the pace of a robot.
 
         :param n_joints: number of joints
         :param rate_hz: messages a second
         :param duration_s: for how long
+        :param quiet_s: how long to listen after the last
         :returns: round trip of each message in ns, -1 for those without an answer
         """
         message = JointState(name=[f'joint_{index}' for index in range(n_joints)])
@@ -86,9 +89,21 @@ class Player:
                 time.sleep(wait_s)
             sent[count] = time.perf_counter_ns()
             self._publisher.publish(message)
-        time.sleep(QUIET_S)
+        time.sleep(quiet_s)
         back = [self._received.get(first + 1 + count, -1) for count in range(n_messages)]
         return np.where(np.array(back) < 0, -1, np.array(back) - sent)
+
+    def has_answer(self) -> bool:
+        """
+        Say whether any answer has come.
+
+        :returns: whether one has
+        """
+        return bool(self._received)
+
+    def forget(self) -> None:
+        """Forget all answers."""
+        self._received.clear()
 
     def wait_for_answers(self, process: subprocess.Popen, n_joints: int) -> None:
         """

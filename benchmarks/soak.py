@@ -36,6 +36,7 @@ MOST_AHEAD = 500
 QUEUE = {
     'qos_overrides./joint_states.subscription.reliability': 'reliable',
     'qos_overrides./joint_states.subscription.depth': 2 * MOST_AHEAD,
+    'qos_overrides./seqmem/joint_states.publisher.depth': 2 * MOST_AHEAD,
     'diagnostics_rate_hz': 10.0,
 }
 # Growth of resident memory that is none: pages that the allocator touches for the first time.

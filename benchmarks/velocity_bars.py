@@ -43,7 +43,7 @@ class Bar:
         return self.most is None or self.value <= self.most
 
     def __str__(self) -> str:
-        line = f'{self.model:<12} {self.what:<58} {self.value:6.3f}'
+        line = f'{self.model:<12} {self.what:<62} {self.value:6.3f}'
         if self.most is None:
             return line
         return f'{line}  {"met" if self.met else "NOT met"} (at most {self.most:g})'

@@ -10,7 +10,7 @@ from velocity_scores import geometric_mean
 from velocity_scores import ORACLE
 from velocity_scores import Scores
 
-# Reads the same to eyes that do not tell red from green: blue is better than the oracle.
+# Reads the same to eyes that do not tell red from green: purple is better than the oracle.
 COLOURS = 'PuOr_r'
 RANGE = 4.0
 
@@ -32,6 +32,7 @@ def plot(all_scores: list[Scores], path: Path) -> None:
             image = _map(axis, scores, name)
             title = f'{name}, tuned once' if name == best else name
             axis.set_title(f'{scores.suite.name}: {title}', fontsize=10)
+            axis.tick_params(labelleft=name == best)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30)
     bar.set_label('RMSE / RMSE of the Kalman filter tuned on each recording')
     ticks = [0.25, 0.5, 1.0, 2.0, 4.0]

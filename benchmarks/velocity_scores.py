@@ -24,7 +24,8 @@ from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.core.weights import load_model
-from seqmem_ros.offline.metrics import lag_curve
+from seqmem_ros.offline.metrics import lag_grid_s
+from seqmem_ros.offline.metrics import LagCurve
 from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
 from seqmem_ros.offline.sequences import forward_together
@@ -39,6 +40,8 @@ from seqmem_ros.offline.tune import sweep
 
 ORACLE = 'oracle'
 AFTER_STOP_S = 0.05
+# Enough to find a minimum; more would only take longer.
+LAG_SAMPLES = 2000
 # What is measured of each recording, NaN where there is nothing to say. All are RMS errors in
 # rad/s but p99, the 99th percentile of their magnitude; peak, the largest estimate over the
 # largest velocity; and the lag.
@@ -252,7 +255,10 @@ def _lag(estimate: np.ndarray, recording: Recording) -> dict[str, float]:
     # A velocity that hardly changes has no lag.
     if np.ptp(truth) < 1e-3:
         return nothing
-    lag_s = lag_curve(stamp_ns, truth, estimate, MAX_GAP_S).best_lag_s()
+    lags_s = lag_grid_s(stamp_ns)
+    stride = max(1, len(truth) // LAG_SAMPLES)
+    tried = shifted_errors(stamp_ns, truth, estimate, lags_s, MAX_GAP_S, stride)
+    lag_s = LagCurve(lags_s, np.sum(tried**2, axis=1), tried.shape[1]).best_lag_s()
     if not np.isfinite(lag_s):
         return nothing
     late = shifted_errors(stamp_ns, truth, estimate, np.array([lag_s]), MAX_GAP_S)[0]

@@ -35,7 +35,7 @@ PARTS = {
 # The files that read or write what bags hold.
 READ_BAGS = {
     Path('offline') / name
-    for name in ('bags.py', 'bag_writer.py', 'label_sources.py', 'storage.py')
+    for name in ('bag_writer.py', 'joint_decoder.py', 'label_sources.py', 'storage.py')
 }
 BLOCKED = (
     'rclpy', 'sensor_msgs', 'std_msgs', 'std_srvs', 'diagnostic_msgs', 'rosbags', 'matplotlib',

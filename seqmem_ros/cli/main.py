@@ -19,7 +19,7 @@ from seqmem_ros.core.errors import SeqmemError
 
 # Modules of this package, each with add_parser(subparsers) and run(args) -> int. They must be
 # quick to import: what is heavy is imported in run().
-COMMANDS = ('convert', 'demo', 'evaluate', 'inspect', 'train')
+COMMANDS = ('convert', 'demo', 'evaluate', 'inspect', 'play', 'record-check', 'train')
 
 # Optional packages, and the extra of this one that brings each.
 _EXTRAS = {
@@ -92,7 +92,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--version', action='version', version=f'seqmem {seqmem_ros.__version__}')
     subparsers = parser.add_subparsers(title='commands', metavar='COMMAND', required=True)
     for name in COMMANDS:
-        import_module(f'seqmem_ros.cli.{name}').add_parser(subparsers)
+        import_module(f'seqmem_ros.cli.{name.replace("-", "_")}').add_parser(subparsers)
     return parser
 
 

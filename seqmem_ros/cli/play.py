@@ -89,39 +89,29 @@ def run(args: argparse.Namespace) -> int:
     :raises SeqmemError: if the bag cannot be used
     :raises KeyboardInterrupt: if interrupted, after the report
     """
-    import rclpy
-    from rclpy.context import Context
-    from rclpy.signals import SignalHandlerOptions
-
     from seqmem_ros.offline.bags import list_topics
     from seqmem_ros.offline.bags import read_joint_blocks
     from seqmem_ros.offline.bags import Selection
     from seqmem_ros.offline.topics import choose_topic
     from seqmem_ros.ros.player import Pace
+    from seqmem_ros.ros.player import playing_node
 
     pace = Pace(args.rate)
     selection = Selection(args.topic, args.start, args.end, args.order)
     topic = choose_topic(list_topics(args.bag), args.topic, args.bag)
     # Decoded beforehand: a pause to decode would be one for whoever listens.
     blocks = list(read_joint_blocks(args.bag, selection))
-    context = Context()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node('seqmem_play', context=context, use_global_arguments=False)
-    try:
+    with playing_node() as node:
         return _play(args, node, args.to or f'/{topic.lstrip("/")}', blocks, pace)
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
 
 
 def _play(args: argparse.Namespace, node: Any, topic: str, blocks: list, pace: Any) -> int:
-    import numpy as np
-
     from seqmem_ros.cli.keyboard import keyboard
     from seqmem_ros.ros.player import ClockPublisher
+    from seqmem_ros.ros.player import Player
     from seqmem_ros.ros.player import PlayReport
 
-    player = _player(node, topic, args.qos)
+    player = Player(node, topic, reliable=args.qos == 'reliable')
     clock = None if args.clock is None else ClockPublisher(node, pace, args.clock)
     _find_listener(player, args.wait)
     count = sum(len(block) for block in blocks)
@@ -138,20 +128,9 @@ def _play(args: argparse.Namespace, node: Any, topic: str, blocks: list, pace: A
                 player.play(samples, pace=pace, lateness_s=late_s, on_progress=bar.update)
     finally:
         gc.enable()
-        report = PlayReport(len(late_s), time.monotonic() - started_s, np.array(late_s))
+        report = PlayReport.of(late_s, time.monotonic() - started_s)
         print(f'sent {report.sent} messages in {report.duration_s:.2f} s, {report.timing}')
     return 0
-
-
-def _player(node: Any, topic: str, qos: str) -> Any:
-    from rclpy.exceptions import InvalidTopicNameException
-
-    from seqmem_ros.ros.player import Player
-
-    try:
-        return Player(node, topic, reliable=qos == 'reliable')
-    except InvalidTopicNameException as error:
-        raise SeqmemError(f"topic: '{topic}' is no name of a topic: {error}; use --to") from None
 
 
 def _find_listener(player: Any, timeout_s: float) -> None:

@@ -207,7 +207,7 @@ def run(args: argparse.Namespace) -> int:
     :returns: exit code 0
     :raises SeqmemError: if something that was given is wrong
     """
-    from seqmem_ros.offline.train_job import Job
+    from seqmem_ros.offline.train_arguments import Job
     from seqmem_ros.offline.train_job import run_job
 
     _check(args)

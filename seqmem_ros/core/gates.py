@@ -1,5 +1,7 @@
 """Which values may enter the memory: finite, and no faster than the arm can be."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from seqmem_ros.core.options import StreamOptions
@@ -13,22 +15,36 @@ class ValueGates:
     """
     Judges single values of a message, joint by joint.
 
-    :param options: uses ``max_velocity_rad_s`` and ``max_rejected``
+    :param options: uses ``max_velocity_rad_s``, ``joint_max_velocity`` and ``max_rejected``
     :param capacity: number of rows
     """
 
     def __init__(self, options: StreamOptions, capacity: int) -> None:
         self._rejected_in_a_row = np.zeros(capacity, dtype=np.int64)
+        self._names: Sequence[str] = ()
         self.use(options)
 
     def use(self, options: StreamOptions) -> None:
         """
         Take other limits; what has been counted stays.
 
-        :param options: uses ``max_velocity_rad_s`` and ``max_rejected``
+        :param options: see the class
         """
-        self._max_velocity_rad_s = options.max_velocity_rad_s
         self._max_rejected = options.max_rejected
+        self._overall_rad_s = options.max_velocity_rad_s
+        self._of_joint = options.velocity_limits()
+        self.name_rows(self._names)
+
+    def name_rows(self, names: Sequence[str]) -> None:
+        """
+        Say which joint each row is, so that each has its own limit.
+
+        :param names: joints in the order of their rows, those that have one
+        """
+        self._names = names
+        limits = np.array([self._of_joint.get(name, self._overall_rad_s) for name in names])
+        self._limit_rad_s = np.where(limits == 0, np.inf, limits)
+        self._is_open = bool(np.isinf(self._limit_rad_s).all())
 
     def resize(self, capacity: int) -> None:
         """
@@ -52,19 +68,27 @@ class ValueGates:
         return good
 
     def reachable(
-        self, difference_rad: np.ndarray, elapsed_s: np.ndarray, continues: np.ndarray
+        self,
+        rows: np.ndarray,
+        difference_rad: np.ndarray,
+        elapsed_s: np.ndarray,
+        continues: np.ndarray,
     ) -> np.ndarray:
         """
         Find the joints that can have moved so far in that time.
 
+        :param rows: rows of the joints, shape (n,)
         :param difference_rad: since the last sample, shape (n,)
         :param elapsed_s: since the last sample, shape (n,)
         :param continues: joints that go on from a last sample, bool, shape (n,)
         :returns: bool, shape (n,); all true where the gate is off
         """
-        if self._max_velocity_rad_s == 0:
+        if self._is_open:
             return np.ones(len(difference_rad), dtype=bool)
-        return ~continues | (np.abs(difference_rad) <= self._max_velocity_rad_s * elapsed_s)
+        limit_rad_s = self._limit_rad_s[rows]
+        # The first sample has no time behind it, and infinity times none is no number.
+        reach_rad = np.where(continues, limit_rad_s, 0.0) * np.where(continues, elapsed_s, 0.0)
+        return ~continues | (np.abs(difference_rad) <= reach_rad)
 
     def exhausted(self, rows: np.ndarray, good: np.ndarray) -> np.ndarray:
         """

@@ -62,6 +62,8 @@ class Intake:
         self.windows = JointWindows(capacity, estimator.window)
         self._time = TimeRules(options, capacity)
         self._gates = ValueGates(options, capacity)
+        self._gates.name_rows(self._map.names)
+        self._n_named = len(self._map)
         self._merge = VectorMerge(estimator.joints, options) if estimator.joints else None
 
     @property
@@ -100,6 +102,7 @@ class Intake:
         """
         capacity = self.windows.capacity
         self._map.forget_from(n_joints)
+        self._n_named = -1
         # What was counted for them goes, too.
         self.resize(n_joints)
         self.resize(capacity)
@@ -130,6 +133,9 @@ class Intake:
         names = checked_names(sample, self._estimator.fields, self._options)
         stamp_ns = checked_stamp_ns(sample, receive_ns, self._options)
         columns, rows = self._map.rows(names)
+        if len(self._map) != self._n_named:
+            self._n_named = len(self._map)
+            self._gates.name_rows(self._map.names)
         if len(self._map) > self.windows.capacity:
             self.resize(capacity_for(len(self._map), self._estimator))
         newer = self._admit_time(sample, names, columns, rows, stamp_ns, receive_ns)
@@ -288,7 +294,7 @@ class Intake:
         finite = self._gates.finite(*used)
         difference = np.where(finite, position, 0.0) - self.windows.position[rows, -1]
         elapsed_s = (stamp_ns - self.windows.stamp_ns[rows, -1]) / NANOSECONDS_PER_SECOND
-        near = self._gates.reachable(difference, elapsed_s, self.windows.count[rows] > 0)
+        near = self._gates.reachable(rows, difference, elapsed_s, self.windows.count[rows] > 0)
         good = finite & near
         if not good.all():
             self._journal.counts['value_non_finite'] += int(np.sum(~finite))

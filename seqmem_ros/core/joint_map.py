@@ -40,6 +40,11 @@ class JointMap:
     def __len__(self) -> int:
         return len(self._row_of)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Joints that have a row, in the order of the rows."""
+        return tuple(self._row_of)
+
     def rows(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         """
         Find the rows of a message's joints.

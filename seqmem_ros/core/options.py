@@ -19,6 +19,8 @@ class StreamOptions:
     :param assume_joint_order: names for messages that carry none; empty: refuse those
     :param continuous_joints: joints that wrap; their shortest difference is taken
     :param max_velocity_rad_s: a position that would need a higher speed is rejected; 0: off
+    :param joint_max_velocity: speeds for single joints in rad/s, as ``'elbow: 3.1'``, which stand
+        above ``max_velocity_rad_s``; 0: off
     :param max_rejected: after so many rejected values of a joint in a row, or so many late
         messages in a row, the stream believes them and restarts
     :param clock_jump_tolerance_s: a stamp that is back by at most this much is late, never a
@@ -36,6 +38,7 @@ class StreamOptions:
     assume_joint_order: tuple[str, ...] = ()
     continuous_joints: tuple[str, ...] = ()
     max_velocity_rad_s: float = 0.0
+    joint_max_velocity: tuple[str, ...] = ()
     max_rejected: int = 5
     clock_jump_tolerance_s: float = 0.1
     max_merge_age_s: float = 0.1
@@ -64,7 +67,30 @@ class StreamOptions:
             raise SeqmemError(
                 f'min_label_score: expected a probability up to 1, got {self.min_label_score}'
             )
+        self.velocity_limits()
         for name in ('joints', 'assume_joint_order', 'continuous_joints'):
             names = getattr(self, name)
             if len(set(names)) < len(names):
                 raise SeqmemError(f'{name}: expected each joint once, got {", ".join(names)}')
+
+    def velocity_limits(self) -> dict[str, float]:
+        """
+        Read ``joint_max_velocity``.
+
+        :returns: speed in rad/s by joint
+        :raises SeqmemError: if an entry is not a joint and a number, or a joint stands twice
+        """
+        limits: dict[str, float] = {}
+        for entry in self.joint_max_velocity:
+            joint, _, number = (part.strip() for part in entry.rpartition(':'))
+            try:
+                limit_rad_s = float(number)
+            except ValueError:
+                limit_rad_s = -1.0
+            if not joint or joint in limits or not 0 <= limit_rad_s < float('inf'):
+                raise SeqmemError(
+                    "joint_max_velocity: expected entries as 'elbow: 3.1', each joint once, in "
+                    f"rad/s from 0 up, got '{entry}'"
+                )
+            limits[joint] = limit_rad_s
+        return limits

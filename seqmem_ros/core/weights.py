@@ -27,6 +27,7 @@ from seqmem_ros.core.spec import WINDOW
 METADATA_KEY = 'seqmem'
 FORMAT_VERSION = 1
 DIGEST_DIGITS = 12
+LONGEST_REASON = 800
 
 
 def save_model(path: str | Path, model: SequenceModel) -> None:
@@ -67,7 +68,7 @@ def load_model(path: str | Path) -> SequenceModel:
         model = SequenceModel(spec, network)
         _check_runs(model)
     except SeqmemError as error:
-        raise SeqmemError(f'{path}: {error}') from error
+        raise SeqmemError(f'{path}: {_bounded(error)}') from error
     return model
 
 
@@ -93,9 +94,15 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             return file.metadata() or {}, tensors
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise SeqmemError(
-            f'{path}: expected a .safetensors file, but it cannot be read ({error}); '
+            f'{path}: expected a .safetensors file, but it cannot be read ({_bounded(error)}); '
             f'copy or convert it again'
         ) from error
+
+
+def _bounded(error: Exception) -> str:
+    """Keep what a file says of itself from filling a log."""
+    text = ' '.join(str(error).split())
+    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + ' ...'
 
 
 def _spec(metadata: dict[str, str]) -> ModelSpec:

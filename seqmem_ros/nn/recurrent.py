@@ -11,6 +11,7 @@ from seqmem_ros.nn.dense import ACTIVATIONS
 from seqmem_ros.nn.dense import check_activation
 from seqmem_ros.nn.initializers import Initializer
 from seqmem_ros.nn.module import Param
+from seqmem_ros.nn.recurrent_layer import beside
 from seqmem_ros.nn.recurrent_layer import RecurrentLayer
 
 LSTMState = tuple[jax.Array, jax.Array]
@@ -124,6 +125,23 @@ class GRU(RecurrentLayer):
         self.b_U = Param(jnp.zeros(n_hidden)) if bias and reset_after else None
         self._add_gains()
 
+    def _advance(self, x: jax.Array, h: jax.Array) -> jax.Array:
+        if not self.reset_after or self.layer_norm:
+            return super()._advance(x, h)
+        # Columns r, z and the two parts of the candidate, which the reset gate keeps apart.
+        W, U, n = self._matrices('W', self._gates), self._matrices('U', self._gates), self.n_hidden
+        rows_x = jnp.concatenate([W, jnp.zeros((self.n_in, n), W.dtype)], axis=1)
+        rows_h = jnp.concatenate(
+            [U[:, : 2 * n], jnp.zeros((n, n), U.dtype), U[:, 2 * n :]], axis=1
+        )
+        products = beside(x, h) @ jnp.concatenate([rows_x, rows_h])
+        if self.b_U is not None:
+            products += jnp.concatenate([*map(self._bias, self._gates), self.b_U.value])
+        a_r, a_z, a_x, a_h = jnp.split(products, 4, axis=-1)
+        candidate = jnp.tanh(a_x + jax.nn.sigmoid(a_r) * a_h)
+        z = jax.nn.sigmoid(a_z)
+        return z * h + (1 - z) * candidate
+
     def _cell(self) -> Callable[[jax.Array, jax.Array], jax.Array]:
         U_rz = self._matrices('U', ('r', 'z'))
         U = self._matrices('U', ('',))
@@ -229,20 +247,26 @@ class LSTM(RecurrentLayer):
             raise ValueError('LSTM expected its state as the pair (y, c); make it with init_state')
         super()._check_state(batch_shape, state)
 
+    def _advance(self, x: jax.Array, state: LSTMState) -> LSTMState:
+        W, R = self._matrices('W', self._gates), self._matrices('R', self._gates)
+        products = beside(x, state[0]) @ jnp.concatenate([W, R])
+        if self.b_z is not None and not self.layer_norm:
+            products += jnp.concatenate([*map(self._bias, self._gates)])
+        return self._gated(products, state)
+
     def _cell(self) -> Callable[[jax.Array, LSTMState], LSTMState]:
         R = self._matrices('R', self._gates)
+        return lambda inputs, state: self._gated(inputs + state[0] @ R, state)
+
+    def _gated(self, products: jax.Array, state: LSTMState) -> LSTMState:
         p_i, p_f, p_o = (
             p.value if self.peepholes else 0.0 for p in (self.p_i, self.p_f, self.p_o)
         )
-
-        def advance(inputs: jax.Array, state: LSTMState) -> LSTMState:
-            y, c = state
-            a_z, a_i, a_f, a_o = jnp.split(inputs + y @ R, 4, axis=-1)
-            z = jnp.tanh(self._norm('z', a_z))
-            i = jax.nn.sigmoid(self._norm('i', a_i + p_i * c))
-            f = jax.nn.sigmoid(self._norm('f', a_f + p_f * c))
-            c = z * i + c * f
-            o = jax.nn.sigmoid(self._norm('o', a_o + p_o * c))
-            return jnp.tanh(c) * o, c
-
-        return advance
+        c = state[1]
+        a_z, a_i, a_f, a_o = jnp.split(products, 4, axis=-1)
+        z = jnp.tanh(self._norm('z', a_z))
+        i = jax.nn.sigmoid(self._norm('i', a_i + p_i * c))
+        f = jax.nn.sigmoid(self._norm('f', a_f + p_f * c))
+        c = z * i + c * f
+        o = jax.nn.sigmoid(self._norm('o', a_o + p_o * c))
+        return jnp.tanh(c) * o, c

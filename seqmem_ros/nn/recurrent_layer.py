@@ -83,6 +83,9 @@ class RecurrentLayer(Module):
     def _output(self, state: Any) -> jax.Array:
         return state
 
+    def _advance(self, x: jax.Array, state: Any) -> Any:
+        return self._cell()(self._project(x), state)
+
     def width_after(self, n_in: int | None) -> int:
         return self.n_hidden
 
@@ -108,7 +111,7 @@ class RecurrentLayer(Module):
         """
         x = check_input(x, self.n_in, self, 'sample')
         self._check_state(x.shape[:-1], state)
-        state = self._cell()(self._project(x), state)
+        state = self._advance(x, state)
         return self._output(state), state
 
     def forward(self, seq: jax.Array, rng_key: jax.Array | None = None) -> jax.Array:
@@ -150,6 +153,18 @@ class RecurrentLayer(Module):
                     f'{type(self).__name__} expected a state of shape {expected} for this input, '
                     f'got {jnp.shape(part)}; make it with init_state(batch)'
                 )
+
+
+def beside(x: jax.Array, h: jax.Array) -> jax.Array:
+    """
+    Put sample and memory side by side, for one product with the weights of both.
+
+    :param x: shape (..., n_in)
+    :param h: shape (..., n_hidden)
+    :returns: shape (..., n_in + n_hidden)
+    """
+    # Without the barrier XLA takes the product apart again.
+    return jax.lax.optimization_barrier(jnp.concatenate([x, h], axis=-1))
 
 
 def _named(letter: str, gate: str) -> str:

@@ -11,34 +11,25 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace
-from functools import cache
 from itertools import chain
 import logging
 from pathlib import Path
-from typing import Any
 from typing import NamedTuple
 
 import numpy as np
-from rosbags.typesys import get_typestore
-from rosbags.typesys import Stores
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
-from seqmem_ros.core.joints import sample_from_message
-from seqmem_ros.offline import salvage
 from seqmem_ros.offline.bag_writer import write_joint_bag
-from seqmem_ros.offline.joint_layout import decode_run
-from seqmem_ros.offline.joint_layout import find_layout
+from seqmem_ros.offline.joint_decoder import Decoder
 from seqmem_ros.offline.joint_layout import JointBlock
-from seqmem_ros.offline.joint_layout import run_length
 from seqmem_ros.offline.salvage import RawMessage
 from seqmem_ros.offline.storage import no_warning
 from seqmem_ros.offline.storage import open_bag
 from seqmem_ros.offline.storage import Storage
 from seqmem_ros.offline.storage import Warn
 from seqmem_ros.offline.topics import choose_topic
-from seqmem_ros.offline.topics import JOINT_STATE
 from seqmem_ros.offline.topics import merge_topics
 from seqmem_ros.offline.topics import Topic
 
@@ -53,10 +44,6 @@ __all__ = [
 ]
 
 ORDERS = ('record', 'header')
-
-# So much is read before it is decoded together.
-_BATCH_MESSAGES = 4096
-_BATCH_BYTES = 4_000_000
 
 
 class JointMessage(NamedTuple):
@@ -196,7 +183,7 @@ def _blocks(
     for storage in (storage for storage in storages if topic in storage.topics):
         count = 0
         notes: list[str] = []
-        decoder = _Decoder()
+        decoder = Decoder()
         for block in decoder.blocks(clock.within(storage.messages(topic, notes.append))):
             count += len(block)
             yield block
@@ -239,73 +226,6 @@ class _Clock:
         good = self._selection.start_s <= time_s < self._selection.end_s
         self.skipped += not good
         return good
-
-
-class _Decoder:
-    """Decodes messages, counting those that are damaged."""
-
-    def __init__(self) -> None:
-        self.undecoded = 0
-
-    def blocks(self, raws: Iterable[RawMessage]) -> Iterator[JointBlock]:
-        batch: list[RawMessage] = []
-        size = 0
-        for raw in raws:
-            batch.append(raw)
-            size += len(raw.data)
-            if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
-                yield from self._decoded(batch)
-                batch, size = [], 0
-        yield from self._decoded(batch)
-
-    def _decoded(self, batch: list[RawMessage]) -> Iterator[JointBlock]:
-        datas = [_plain(raw.data) for raw in batch]
-        at = 0
-        while at < len(batch):
-            layout = find_layout(datas[at], batch[at].encoding)
-            if layout is None:
-                yield from self._one(batch[at], datas[at])
-                at += 1
-                continue
-            count, rows = run_length(datas, layout, at)
-            record_ns = np.array([raw.record_ns for raw in batch[at : at + count]], dtype=np.int64)
-            yield decode_run(rows, layout, record_ns)
-            at += count
-
-    def _one(self, raw: RawMessage, data: bytes) -> Iterator[JointBlock]:
-        """Decode what has an uncommon layout, or is damaged."""
-        try:
-            message = _decode(raw, data)
-        except Exception:
-            # Whatever breaks in the decoder, the bytes of this one message are damaged.
-            self.undecoded += 1
-            return
-        sample = message.sample
-        times = (
-            np.array([time_ns], dtype=np.int64) for time_ns in (raw.record_ns, sample.stamp_ns)
-        )
-        values = (sample.position[None], sample.velocity[None], sample.effort[None])
-        yield JointBlock(*times, sample.names, message.frame_id, *values)
-
-
-def _plain(data: bytes) -> bytes:
-    # Messages compressed one by one, without the metadata that would say so.
-    if data[:4] != salvage.ZSTD_MAGIC:
-        return data
-    return salvage.decompress('zstd', data)
-
-
-def _decode(raw: RawMessage, data: bytes) -> JointMessage:
-    if raw.encoding == 'ros1':
-        message = _typestore(Stores.ROS1_NOETIC).deserialize_ros1(data, JOINT_STATE)
-    else:
-        message = _typestore(Stores.LATEST).deserialize_cdr(data, JOINT_STATE)
-    return JointMessage(raw.record_ns, sample_from_message(message), message.header.frame_id)
-
-
-@cache
-def _typestore(store: Stores) -> Any:
-    return get_typestore(store)
 
 
 def _by_stamp(blocks: list[JointBlock]) -> Iterator[JointBlock]:

@@ -17,12 +17,12 @@ from seqmem_ros.offline.figures import Picture
 from seqmem_ros.offline.figures import slug
 from seqmem_ros.offline.labels import LabelScore
 from seqmem_ros.offline.metrics import Score
+from seqmem_ros.offline.pooled import pool
+from seqmem_ros.offline.pooled import totals_by_name
 from seqmem_ros.offline.result import EstimatorResult
 from seqmem_ros.offline.result import plain
 from seqmem_ros.offline.result import Result
-from seqmem_ros.offline.tables import pool
 from seqmem_ros.offline.tables import report as text_report
-from seqmem_ros.offline.tables import totals_by_name
 
 _SCORES = tuple(entry.name for entry in fields(Score))
 _LABEL_SCORES = ('accuracy', 'macro_f1', 'median_delay_s', 'missed')

@@ -95,6 +95,7 @@ class _Group:
     def flush(self) -> None:
         for name, run in self.runs.items():
             run.go(self._tables[name], self.tracer.row_of)
+            run.settle(self._tables[name], self.tracer.row_of)
 
 
 class _AtOnce:
@@ -128,6 +129,7 @@ class _Run:
         self._engine = _engine(name, estimator)
         self._waiting: list[dict[str, Any]] = []
         self._n_waiting = 0
+        self._under_way: tuple[dict[str, Any], Any] | None = None
 
     @property
     def is_full(self) -> bool:
@@ -139,6 +141,7 @@ class _Run:
         self._n_waiting += len(steps)
 
     def go(self, table: JointTable, row_of: Mapping[str, int]) -> None:
+        """Run the steps that wait; their outputs are entered while the next ones run."""
         if not self._n_waiting:
             return
         together = _joined(self._waiting)
@@ -147,7 +150,17 @@ class _Run:
             for part in (slice(None, self._engine.size), slice(self._engine.size, None))
         )
         self._waiting, self._n_waiting = [later], len(later['messages'])
-        outputs = np.array(self._engine.run(now['inputs']), dtype=np.float32)
+        outputs = self._engine.run(now.pop('inputs'))
+        self.settle(table, row_of)
+        self._under_way = (now, outputs)
+
+    def settle(self, table: JointTable, row_of: Mapping[str, int]) -> None:
+        """Wait for the outputs that were asked for last, and enter them."""
+        if self._under_way is None:
+            return
+        now, outputs = self._under_way
+        self._under_way = None
+        outputs = np.array(outputs, dtype=np.float32)
         advance, ready = now['advance'], now['ready']
         names, columns = tuple(row_of), list(row_of.values())
         if not self._per_joint:

@@ -1,8 +1,9 @@
 """
 Many steps of an estimator at once: a long recording cut into chunks that run side by side.
 
-A step depends on the one before, so a recording has to be gone through in order; but a memory
-that fades depends on its last samples alone. All chunks therefore run together, as so many
+A step depends on the one before, so a recording has to be gone through in order: a network does
+that in one compiled scan. Filters are NumPy, where a step of many joints costs hardly more than
+one of a few, and their memory fades. All chunks of a filter therefore run together, as so many
 joints more, from memories that are guessed; then again, each from what the chunk before it left
 in memory, until that is what it was started with: the fixed point is the pass in order
 (a Jacobi iteration over chunks, as in the parareal method of Lions, Maday and Turinici, C. R.
@@ -119,11 +120,15 @@ class NetworkRunner:
     """
     Runs a network: one ``lax.scan`` over its own step.
 
+    It is computed beside the caller, who may go on reading until the outputs are looked at.
+
     :param estimator: with a persistent memory
     """
 
-    n_chunks = 16
-    chunk = 16384
+    # Its arithmetic takes the time, which chunks side by side would not save, and a network may
+    # remember for thousands of samples.
+    n_chunks = 1
+    chunk = 32768
     shortest = 4096
 
     def __init__(self, estimator: NetworkEstimator) -> None:
@@ -142,10 +147,9 @@ class NetworkRunner:
         padded[len(inputs) :, :, N_RAW:] = 0.0
         return padded
 
-    def run(self, state: Tree, inputs: Tree) -> tuple[np.ndarray, Tree]:
+    def run(self, state: Tree, inputs: Tree) -> tuple[jax.Array, Tree]:
         """See :class:`Runner`."""
-        outputs, state = self._scan(state, inputs)
-        return np.asarray(outputs), jax.tree.map(np.asarray, state)
+        return self._scan(state, inputs)
 
     def _scanned(self, state: Tree, inputs: jax.Array) -> tuple[jax.Array, Tree]:
         state, outputs = jax.lax.scan(self._step, state, inputs.swapaxes(0, 1))
@@ -201,7 +205,7 @@ class ChunkedScan:
         self.passes = 0
         self.in_order = 0
 
-    def run(self, inputs: Tree) -> np.ndarray:
+    def run(self, inputs: Tree) -> np.ndarray | jax.Array:
         """
         Advance over up to ``size`` steps.
 
@@ -211,18 +215,13 @@ class ChunkedScan:
         n_steps, n_rows = jax.tree.leaves(inputs)[0].shape[:2]
         self._make_room(n_rows)
         runner = self._runner
-        length = runner.shortest
-        while length * runner.n_chunks < n_steps:
-            length *= 2
+        # A whole number of the shortest, so that few programs serve all recordings.
+        length = -(-n_steps // (runner.n_chunks * runner.shortest)) * runner.shortest
         n_chunks = -(-n_steps // length)
-        if n_chunks < runner.n_chunks:
-            # Few chunks save little; one after the other, one program serves them.
-            inputs = _cut(runner.rest(inputs, n_chunks * length), n_chunks, length)
-            outputs = [self._one(_chunk(inputs, k)) for k in range(n_chunks)]
-        else:
-            inputs = _cut(runner.rest(inputs, runner.n_chunks * length), runner.n_chunks, length)
-            outputs = self._side_by_side(inputs)
-        return np.concatenate(list(outputs))[:n_steps]
+        if n_chunks == 1:
+            return self._one(runner.rest(inputs, length))[:n_steps]
+        inputs = _cut(runner.rest(inputs, runner.n_chunks * length), runner.n_chunks, length)
+        return np.concatenate(self._side_by_side(inputs))[:n_steps]
 
     def _side_by_side(self, inputs: Tree) -> list[np.ndarray]:
         n_chunks = self._runner.n_chunks

@@ -14,8 +14,7 @@ from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.offline.joint_layout import JointBlock
 
 FIELDS = ('position', 'velocity', 'effort')
-# Messages entered one by one are kept together in arrays of so many.
-_ROWS_TOGETHER = 1024
+_LEAST_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +66,8 @@ class JointTable:
     def __init__(self, dtype: type = np.float64) -> None:
         self.names: list[str] = []
         self._dtype = dtype
-        self._parts: list[tuple[np.ndarray, tuple[str, ...], np.ndarray]] = []
-        self._single: list[tuple[int, np.ndarray]] = []
-        self._single_names: tuple[str, ...] = ()
+        self._columns_of: dict[tuple[str, ...], np.ndarray] = {}
+        self._table = np.empty((0, 0), dtype=dtype)
 
     def put(self, row: int, names: tuple[str, ...], values: np.ndarray) -> None:
         """
@@ -79,52 +77,62 @@ class JointTable:
         :param names: joints, J of them
         :param values: shape (J,) or (J, L)
         """
-        if names != self._single_names or len(self._single) == _ROWS_TOGETHER:
-            self._gather()
-        self._single_names = names
-        self._single.append((row, values))
+        columns = self._columns(names, values.shape[1:])
+        self._reserve(row + 1)
+        self._table[row, columns] = values
 
     def put_rows(self, rows: np.ndarray, names: tuple[str, ...], values: np.ndarray) -> None:
         """
         Enter values into several rows.
 
-        :param rows: their indices, shape (n,)
+        :param rows: their indices, in order, shape (n,)
         :param names: joints, J of them
         :param values: shape (n, J) or (n, J, L)
         """
-        self._gather()
-        self._append(rows, names, values)
+        columns = self._columns(names, values.shape[2:])
+        if len(rows):
+            self._reserve(int(rows[-1]) + 1)
+            self._table[rows[:, None], columns] = values
 
     def array(self, n_rows: int, names: Sequence[str]) -> np.ndarray:
         """
-        Lay out what was entered, and forget it: it is needed once, and may be large.
+        Lay out what was entered.
 
         :param n_rows: T
         :param names: joints of the columns, J of them
         :returns: shape (T, J) or (T, J, L), NaN where nothing was entered
         """
-        self._gather()
-        depth = self._parts[0][2].shape[2:] if self._parts else ()
-        table = np.full((n_rows, len(names), *depth), np.nan, dtype=self._dtype)
-        column_of = {name: column for column, name in enumerate(names)}
-        while self._parts:
-            rows, of, values = self._parts.pop()
-            chosen = [index for index, name in enumerate(of) if name in column_of]
-            columns = [column_of[of[index]] for index in chosen]
-            table[rows[:, None], columns] = values[:, chosen]
-        return table
+        self._reserve(n_rows)
+        if list(names) == self.names:
+            return self._table[:n_rows]
+        column_of = {name: column for column, name in enumerate(self.names)}
+        chosen = np.full((n_rows, len(names), *self._table.shape[2:]), np.nan, dtype=self._dtype)
+        for column, name in enumerate(names):
+            if name in column_of:
+                chosen[:, column] = self._table[:n_rows, column_of[name]]
+        return chosen
 
-    def _gather(self) -> None:
-        if self._single:
-            rows, values = zip(*self._single)
-            self._single = []
-            self._append(np.array(rows), self._single_names, np.stack(values))
-
-    def _append(self, rows: np.ndarray, names: tuple[str, ...], values: np.ndarray) -> None:
-        if not (self._parts and self._parts[-1][1] == names):
+    def _columns(self, names: tuple[str, ...], depth: tuple[int, ...]) -> np.ndarray:
+        columns = self._columns_of.get(names)
+        if columns is None:
             known = set(self.names)
             self.names += [name for name in names if name not in known]
-        self._parts.append((rows, names, values.astype(self._dtype)))
+            shape = (len(self._table), len(self.names), *depth)
+            wider = np.full(shape, np.nan, dtype=self._dtype)
+            if self._table.shape[1]:
+                wider[:, : self._table.shape[1]] = self._table
+            self._table = wider
+            columns = np.array([self.names.index(name) for name in names], dtype=np.intp)
+            self._columns_of[names] = columns
+        return columns
+
+    def _reserve(self, n_rows: int) -> None:
+        """Lengthen the table in place: a copy of it may not fit into memory beside it."""
+        there = len(self._table)
+        if n_rows > there:
+            more = max(n_rows, _LEAST_ROWS, there + there // 8)
+            self._table.resize((more, *self._table.shape[1:]), refcheck=False)
+            self._table[there:] = np.nan
 
 
 class RecordingBuilder:

@@ -129,13 +129,14 @@ def _stretches(
     time_ns: np.ndarray, position: np.ndarray, max_gap_s: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield rows of unbroken runs, with the joints that are present in just these messages."""
-    present = np.isfinite(position)
-    patterns, group = np.unique(present, axis=1, return_inverse=True)
-    for index in range(patterns.shape[1]):
-        joints = np.flatnonzero(group.ravel() == index)
-        rows = np.flatnonzero(patterns[:, index])
+    joints_of: dict[bytes, list[int]] = {}
+    for joint in range(position.shape[1]):
+        pattern = np.packbits(np.isfinite(position[:, joint])).tobytes()
+        joints_of.setdefault(pattern, []).append(joint)
+    for joints in joints_of.values():
+        rows = np.flatnonzero(np.isfinite(position[:, joints[0]]))
         for run in unbroken_runs(time_ns[rows], max_gap_s):
-            yield rows[run], joints
+            yield rows[run], np.array(joints)
 
 
 def _pieces(time_ns: np.ndarray, half_width_s: float) -> Iterator[tuple[slice, slice]]:
@@ -197,10 +198,15 @@ def _slope_weights(
     inside = index < right[block, None]
     index = np.minimum(index, len(time_ns) - 1)
     scaled = (time_ns[index] - time_ns[block, None]) / half_ns
+    n_windows = len(scaled)
+    if np.all(scaled == scaled[:1]) and np.all(inside == inside[:1]):
+        # Even stamps: one fit serves all windows.
+        scaled, inside = scaled[:1], inside[:1]
     powers = scaled[..., None] ** np.arange(degree + 1) * inside[..., None]  # (b, w, d + 1)
     gram = np.einsum('bwi,bwj->bij', powers, powers)
-    first = np.zeros((len(block), degree + 1, 1))
+    first = np.zeros((len(scaled), degree + 1, 1))
     first[:, 1] = 1.0
     solution = np.linalg.solve(gram, first)[..., 0]
     weights = np.einsum('bwi,bi->bw', powers, solution)
+    weights = np.broadcast_to(weights, (n_windows, width))
     return weights / (half_ns / NANOSECONDS_PER_SECOND), index

@@ -16,6 +16,7 @@ from seqmem_ros.offline.metrics import NO_CURVE
 from seqmem_ros.offline.metrics import score
 from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
+from seqmem_ros.offline.pooled import pool
 from seqmem_ros.offline.reference import unbroken_runs
 from seqmem_ros.offline.result import EstimatorResult
 from seqmem_ros.offline.result import Result
@@ -61,7 +62,8 @@ def _labelled(scores: np.ndarray) -> np.ndarray:
 
 def _score_velocity(result: Result, each: EstimatorResult) -> EstimatorResult:
     names = result.recording.names
-    joints = [_JointErrors(result, each.outputs, joint) for joint in range(len(names))]
+    time_ns = result.recording.time_ns
+    joints = [_JointErrors(result, time_ns, each.outputs, n) for n in range(len(names))]
     per_joint = {
         name: score(joint.errors, joint.rest_errors, joint.lag_s, joint.late_errors(joint.lag_s))
         for name, joint in zip(names, joints)
@@ -69,35 +71,44 @@ def _score_velocity(result: Result, each: EstimatorResult) -> EstimatorResult:
     chosen = [joint for joint, counts in zip(joints, result.scored_joints) if counts]
     curve = sum((joint.curve for joint in chosen[1:]), chosen[0].curve)
     lag_s = curve.best_lag_s()
+    rest_errors = np.concatenate([joint.rest_errors for joint in joints])
     total = score(
-        np.concatenate([joint.errors for joint in chosen]),
-        np.concatenate([joint.rest_errors for joint in joints]),
-        lag_s,
-        np.concatenate([joint.late_errors(lag_s) for joint in chosen]),
+        np.concatenate([joint.errors for joint in chosen]), rest_errors, lag_s, np.empty(0)
     )
+    # Joint by joint: all at once they would fill as much memory as the recording.
+    late = [score(joint.late_errors(lag_s), np.empty(0), lag_s, np.empty(0)) for joint in chosen]
+    total = replace(total, rmse_at_lag=pool(late).rmse)
     return replace(each, total=total, per_joint=per_joint, curve=curve)
 
 
 class _JointErrors:
     """How far an estimate is from the reference of one joint, where it is to be compared."""
 
-    def __init__(self, result: Result, outputs: np.ndarray, joint: int) -> None:
-        time_ns, reference = result.recording.time_ns, result.reference.velocity[:, joint]
-        estimate = np.where(result.compared[:, joint], outputs[:, joint], np.nan)
-        self._series = (time_ns, reference, estimate)
-        self._max_gap_s = result.options.max_gap_s
+    def __init__(
+        self, result: Result, time_ns: np.ndarray, outputs: np.ndarray, joint: int
+    ) -> None:
+        self._result, self._time_ns, self._outputs = result, time_ns, outputs
+        self._joint = joint
+        reference, estimate = self._series()
         known = np.isfinite(estimate)
         self.errors = (estimate - reference)[known]
         self.rest_errors = (estimate - reference)[known & standstill(time_ns, reference)]
         # Noise around zero has no lag.
+        max_gap_s = result.options.max_gap_s
         moving = result.moving[joint]
-        self.curve = lag_curve(*self._series, self._max_gap_s) if moving else NO_CURVE
+        self.curve = lag_curve(time_ns, reference, estimate, max_gap_s) if moving else NO_CURVE
         self.lag_s = self.curve.best_lag_s()
+
+    def _series(self) -> tuple[np.ndarray, np.ndarray]:
+        result, joint = self._result, self._joint
+        estimate = np.where(result.compared[:, joint], self._outputs[:, joint], np.nan)
+        return result.reference.velocity[:, joint], estimate.astype(np.float32, copy=False)
 
     def late_errors(self, lag_s: float) -> np.ndarray:
         if not np.isfinite(lag_s):
             return np.empty(0, dtype=np.float32)
-        errors = shifted_errors(*self._series, np.array([lag_s]), self._max_gap_s)[0]
+        max_gap_s = self._result.options.max_gap_s
+        errors = shifted_errors(self._time_ns, *self._series(), np.array([lag_s]), max_gap_s)[0]
         return errors.astype(np.float32)
 
 

@@ -214,7 +214,7 @@ def _velocity(material: Material, setting: BagSetting) -> np.ndarray:
     if bad:
         raise SeqmemError(
             f'{material.path}: expected recorded velocities to learn from, but that of '
-            f'{", ".join(bad)} {material.truth[bad[0]].kind}; leave --target at reference'
+            f'{", ".join(bad)} is {material.truth[bad[0]].kind}; leave --target at reference'
         )
     return velocity
 

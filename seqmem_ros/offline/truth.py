@@ -138,14 +138,16 @@ def _triples(
     time_ns: np.ndarray, position: np.ndarray, velocity: np.ndarray, max_gap_s: float
 ) -> np.ndarray:
     """Collect velocity, the velocity before it and the backward difference, shape (3, n)."""
-    parts = [np.empty((3, 0))]
+    parts = []
     rows = np.flatnonzero(np.isfinite(position) & np.isfinite(velocity))
     for run in unbroken_runs(time_ns[rows], max_gap_s):
         run = rows[run]
         step_s = np.diff(time_ns[run]) / NANOSECONDS_PER_SECOND
         difference = np.diff(position[run]) / step_s
         parts.append(np.stack([velocity[run][1:], velocity[run][:-1], difference]))
-    return np.concatenate(parts, axis=1)
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([np.empty((3, 0)), *parts], axis=1)
 
 
 def _low_pass(now: np.ndarray, before: np.ndarray, difference: np.ndarray) -> tuple[float, float]:

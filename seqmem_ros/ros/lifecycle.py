@@ -15,6 +15,7 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from seqmem_ros.core.device import use_device
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimators import FILTERS
@@ -23,7 +24,6 @@ from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
-from seqmem_ros.ros.device import use_device
 from seqmem_ros.ros.inputs import message_number
 from seqmem_ros.ros.inputs import subscribe
 from seqmem_ros.ros.outputs import make_output
@@ -250,16 +250,21 @@ class SeqmemNode(LifecycleNode):
             if spec.when == ON_CONFIGURE and self._stage in ('inactive', 'active'):
                 reason = f'{spec.name} takes effect on configure: deactivate and clean up first'
                 return SetParametersResult(successful=False, reason=reason)
-        self._change_limits({parameter.name: parameter.value for parameter in parameters})
+        try:
+            self._change_limits({parameter.name: parameter.value for parameter in parameters})
+        except SeqmemError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _change_limits(self, new: dict[str, Any]) -> None:
-        if self._stream is None or not new.keys() & SPECS.keys():
+        known = {name: SPECS[name].checked(new[name]) for name in new.keys() & SPECS.keys()}
+        if not known:
             return
-        values = read_parameters(self)
-        values |= {name: SPECS[name].checked(new[name]) for name in new.keys() & SPECS.keys()}
-        self._publish_every_n = values['publish_every_n']
-        self._stream.change(stream_options(values))
+        values = read_parameters(self) | known
+        options = stream_options(values)
+        if self._stream is not None:
+            self._publish_every_n = values['publish_every_n']
+            self._stream.change(options)
 
     def _warn_of_unknown_parameters(self) -> None:
         # rclpy ignores a misspelt parameter without a word, and has no public way to list

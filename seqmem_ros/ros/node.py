@@ -8,6 +8,7 @@ arguments that it does not know. Everything that may be missing is imported insi
 
 import argparse
 from collections.abc import Sequence
+import gc
 import os
 import re
 import signal
@@ -58,10 +59,12 @@ def _run(arguments: list[str], told: list[int]) -> int:
     from rclpy.exceptions import ParameterException
     from rclpy.utilities import remove_ros_args
 
+    from seqmem_ros.core.dispatch import compute_in_caller
     from seqmem_ros.ros.lifecycle import SeqmemNode
 
     if told:
         return 0
+    compute_in_caller()
     try:
         _refuse_other_arguments(remove_ros_args(arguments)[1:])
         rclpy.init(args=arguments)
@@ -79,19 +82,24 @@ def _run(arguments: list[str], told: list[int]) -> int:
 def _start_and_spin(node: Any, told: list[int]) -> int:
     import rclpy
     from rclpy.executors import ExternalShutdownException
-    from rclpy.executors import SingleThreadedExecutor
 
+    from seqmem_ros.ros.executor import MessageFirstExecutor
+
+    executor = MessageFirstExecutor()
     try:
         # A signal before rclpy listened has not ended the context.
         if node.autostart and not told and not node.start():
             return 0 if told else 1
-        executor = SingleThreadedExecutor()
+        # What is loaded by now stays: the collector of garbage need not look at it again.
+        gc.collect()
+        gc.freeze()
         executor.add_node(node)
         while rclpy.ok() and not told:
             executor.spin_once()
     except ExternalShutdownException:
         pass
     finally:
+        executor.shutdown()
         node.destroy_node()
     return 0
 

@@ -134,6 +134,13 @@ PARAMETERS = (
         highest=1e6,
     ),
     ParameterSpec(
+        'joint_max_velocity',
+        STRING_ARRAY,
+        NO_NAMES,
+        "Such limits for single joints, as 'elbow: 3.1' in rad/s; ['']: none",
+        AT_ANY_TIME,
+    ),
+    ParameterSpec(
         'max_rejected',
         INTEGER,
         5,

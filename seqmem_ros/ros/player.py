@@ -2,15 +2,21 @@
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 import math
 import time
 
 import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSHistoryPolicy
 from rclpy.qos import QoSProfile
 from rclpy.qos import QoSReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
@@ -42,6 +48,17 @@ class PlayReport:
     sent: int
     duration_s: float
     late_s: np.ndarray
+
+    @classmethod
+    def of(cls, late_s: list[float], duration_s: float) -> 'PlayReport':
+        """
+        Sum up.
+
+        :param late_s: by how much each message missed its time, s
+        :param duration_s: from the first message to the last, s
+        :returns: the report
+        """
+        return cls(len(late_s), duration_s, np.array(late_s))
 
     @property
     def latest_s(self) -> float:
@@ -135,6 +152,7 @@ class Player:
     :param node: node to publish from
     :param topic: topic
     :param reliable: whether to publish reliably or, as many drivers do, with best effort
+    :raises SeqmemError: if the topic cannot have this name
     """
 
     def __init__(self, node: Node, topic: str = 'joint_states', reliable: bool = True) -> None:
@@ -144,7 +162,10 @@ class Player:
         qos = QoSProfile(
             history=QoSHistoryPolicy.KEEP_LAST, depth=QUEUE_DEPTH, reliability=reliability
         )
-        self._publisher = node.create_publisher(JointState, topic, qos)
+        try:
+            self._publisher = node.create_publisher(JointState, topic, qos)
+        except InvalidTopicNameException as error:
+            raise SeqmemError(f"topic: '{topic}' is no name of a topic: {error}") from None
 
     @property
     def topic(self) -> str:
@@ -208,6 +229,23 @@ class Player:
                 on_progress(1)
         late = np.array(late_s[first:])
         return PlayReport(len(late), time.monotonic() - start_s, late)
+
+
+@contextmanager
+def playing_node() -> Iterator[Node]:
+    """
+    Make a node to play from, which leaves Ctrl-C to Python.
+
+    :returns: context of the node
+    """
+    context = Context()
+    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('seqmem_play', context=context, use_global_arguments=False)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
 
 
 class ClockPublisher:

@@ -154,7 +154,7 @@ def is_as_new(stream, names=NAMES[:3]):
 @pytest.mark.parametrize('make', [Difference, Kalman])
 def test_filters(make, seed):
     stream = Stream(make(), OPTIONS[seed])
-    fuzz(stream, Messages(seed), count(11_000, 1000))
+    fuzz(stream, Messages(seed), count(11_000, 800))
     assert is_as_new(stream)
     assert stream.counts['estimated'] > 50
     kinds = {key for key in stream.counts if key.startswith(('drop_', 'value_', 'reset_'))}
@@ -203,7 +203,7 @@ def test_out_of_hypothesis():
     )
     totals = Counter()
 
-    @hypothesis.settings(max_examples=count(1000, 100), deadline=None, derandomize=True,
+    @hypothesis.settings(max_examples=count(1000, 60), deadline=None, derandomize=True,
                          database=None)  # fmt: skip
     @hypothesis.given(options, st.lists(message, max_size=40))
     def whatever(options, script):

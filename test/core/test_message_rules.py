@@ -216,12 +216,25 @@ def test_values_to_compute_with():
 
 def test_how_far_a_joint_may_have_moved():
     gates = ValueGates(StreamOptions(max_velocity_rad_s=2.0), 4)
+    gates.name_rows('abcd')
+    rows = np.arange(4)
     difference = np.array([0.2, -0.2, 0.21, -50.0])
     continues = np.array([True, True, True, False])
-    near = gates.reachable(difference, np.full(4, 0.1), continues)
+    near = gates.reachable(rows, difference, np.full(4, 0.1), continues)
     np.testing.assert_array_equal(near, [True, True, False, True])
-    off = ValueGates(StreamOptions(), 4)
-    assert off.reachable(difference, np.full(4, 0.1), continues).all()
+    gates.use(StreamOptions())
+    assert gates.reachable(rows, difference, np.full(4, 0.1), continues).all()
+
+
+def test_each_joint_may_have_a_limit_of_its_own():
+    options = StreamOptions(max_velocity_rad_s=2.0, joint_max_velocity=('b: 50', 'arm:c: 0'))
+    gates = ValueGates(options, 4)
+    gates.name_rows(('a', 'b', 'arm:c'))
+    moved, step_s, yes = np.full(3, 0.3), np.full(3, 0.1), np.full(3, True)
+    near = gates.reachable(np.array([0, 1, 2]), moved, step_s, yes)
+    np.testing.assert_array_equal(near, [False, True, True])
+    near = gates.reachable(np.array([1, 2, 0]), 100 * moved, step_s, yes)
+    np.testing.assert_array_equal(near, [False, True, False])
 
 
 def test_rejections_are_counted_in_a_row_and_joint_by_joint():

@@ -46,3 +46,20 @@ def test_a_joint_named_twice(name):
     with pytest.raises(SeqmemError) as error:
         StreamOptions(**{name: ('a', 'b', 'a')})
     assert str(error.value) == f'{name}: expected each joint once, got a, b, a'
+
+
+def test_limits_of_single_joints():
+    options = StreamOptions(joint_max_velocity=('elbow: 3.1', 'left/arm:1:2', ' wrist :0'))
+    assert options.velocity_limits() == {'elbow': 3.1, 'left/arm:1': 2.0, 'wrist': 0.0}
+
+
+@pytest.mark.parametrize('entry', ['elbow', 'elbow: fast', ': 3', 'elbow: -1', 'a: inf', 'a: nan'])
+def test_limits_of_single_joints_that_are_none(entry):
+    with pytest.raises(SeqmemError) as error:
+        StreamOptions(joint_max_velocity=(entry,))
+    assert str(error.value) == (
+        "joint_max_velocity: expected entries as 'elbow: 3.1', each joint once, in rad/s from 0 "
+        f"up, got '{entry}'"
+    )
+    with pytest.raises(SeqmemError, match='each joint once'):
+        StreamOptions(joint_max_velocity=('a: 1', 'a: 2'))

@@ -161,6 +161,13 @@ def test_networks_that_do_not_fit_are_refused_at_once(changes, sentence, written
     assert time.process_time() - start_s < 20
 
 
+def test_a_refusal_stays_short_whatever_the_file_says(written):
+    text = refusal(written(network=network(speed='x' * 10_000)))
+    assert 'does not take' in text
+    assert text.endswith('xxx ...')
+    assert len(text) < 1200
+
+
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_weights_that_are_not_finite(value, written):
     broken = np.full((12, 19), value, np.float32)

@@ -13,7 +13,7 @@ from rosbags.typesys import Stores
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.joints import JointSample
-from seqmem_ros.offline import bags
+from seqmem_ros.offline import joint_decoder
 from seqmem_ros.offline.bags import list_topics
 from seqmem_ros.offline.bags import read_joint_messages
 from seqmem_ros.offline.bags import read_joint_samples
@@ -358,10 +358,10 @@ def test_the_writer_refuses_what_it_cannot_do(tmp_path):
 
 def test_reading_is_lazy(tmp_path, monkeypatch, storage):
     write_joint_bag(tmp_path / 'bag', '/joint_states', make_samples(50), storage=storage)
-    monkeypatch.setattr(bags, '_BATCH_MESSAGES', 10)
+    monkeypatch.setattr(joint_decoder, '_BATCH_MESSAGES', 10)
     decoded = []
-    decode = bags.decode_run
-    monkeypatch.setattr(bags, 'decode_run', lambda *a: decoded.append(a) or decode(*a))
+    decode = joint_decoder.decode_run
+    monkeypatch.setattr(joint_decoder, 'decode_run', lambda *a: decoded.append(a) or decode(*a))
     messages = read_joint_samples(tmp_path / 'bag')
     for _ in range(11):
         next(messages)

@@ -82,9 +82,13 @@ class Bench:
         return Outcome(list(self.estimates), told, worst)
 
     def set(self, name, value):
+        answer = self.try_to_set(name, value)
+        assert answer.successful, answer.reason
+
+    def try_to_set(self, name, value):
         request = [Parameter(name, value=value).to_parameter_msg()]
         answer = self.harness.call(SetParameters, '/seqmem/set_parameters', parameters=request)
-        assert answer.results[0].successful, answer.results[0].reason
+        return answer.results[0]
 
 
 @pytest.fixture(scope='module')
@@ -191,6 +195,19 @@ def test_jumps_are_rejected_and_in_the_end_believed(bench):
     assert speeds['b'] == [pytest.approx(2.0)] * 35
 
 
+def test_a_joint_may_have_a_limit_of_its_own(bench):
+    try:
+        bench.set('joint_max_velocity', ['b: 1.5'])
+        out = bench.run(script(12))
+        assert out.counts == Counter(value_jump=9, reset_joint=3, filling=4, estimated=8)
+        assert {tuple(m.name) for m in out.estimates} == {('a',)}
+        refused = bench.try_to_set('joint_max_velocity', ['b: fast'])
+        assert not refused.successful
+        assert "expected entries as 'elbow: 3.1'" in refused.reason
+    finally:
+        bench.set('joint_max_velocity', [''])
+
+
 def test_a_joint_that_wraps_goes_the_shorter_way(bench):
     samples = script(400, ('wheel',))
     for sample in samples:
@@ -270,6 +287,7 @@ def test_two_publishers_of_the_same_joints_are_told(bench):
         bench.reports.clear()
         assert bench.harness.spin_until(lambda: bench.reports and two_publishers())
         told = 'several publishers send a, b'
+        before = bench.counts()['received']
         for k in range(200):
             bench.harness.play(bench.player, script(1, start=2 * k), rate=float('inf'))
             bench.harness.play(second, script(1, start=2 * k + 1), rate=float('inf'))
@@ -280,6 +298,9 @@ def test_two_publishers_of_the_same_joints_are_told(bench):
         assert 'several publishers on /joint_states send the same joints: a, b' in (
             bench.process.output()
         )
+        # Nothing of it may reach the node after the next reset.
+        wanted = before + 2 * (k + 1)
+        assert bench.harness.spin_until(lambda: bench.counts()['received'] == wanted)
     finally:
         bench.harness.node.destroy_publisher(second._publisher)
 

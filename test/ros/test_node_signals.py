@@ -1,6 +1,9 @@
 """The node stops at once when it is told to, in silence and with exit code 0."""
 
+import os
 from pathlib import Path
+from resource import getrusage
+from resource import RUSAGE_CHILDREN
 import signal
 import time
 
@@ -16,7 +19,15 @@ from seqmem_ros.ros.process import NodeProcess
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
+def cpu_s(pid):
+    """Return the processor time of a running process in s."""
+    # The name of the program, in parentheses, may hold spaces.
+    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
 @pytest.mark.parametrize('number', SIGNALS)
+@pytest.mark.skipif(not Path('/proc').is_dir(), reason='needs /proc to see its processor time')
 def test_while_messages_are_coming_in(harness, number):
     received = harness.collect()
     process = harness.start({'model': 'difference'})
@@ -24,7 +35,13 @@ def test_while_messages_are_coming_in(harness, number):
     harness.play(player, arm_samples(20))
     assert harness.spin_until(lambda: len(received) == 16)
     harness.play(player, arm_samples(200, start=20), rate=float('inf'))
+    already_s = cpu_s(process.process.pid)
+    before = getrusage(RUSAGE_CHILDREN)
     assert process.stop(number, TIMEOUT_S) == 0
+    after = getrusage(RUSAGE_CHILDREN)
+    whole_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # Its own work, whatever else the machine does meanwhile.
+    assert whole_s - already_s < 1.0
     assert 'Traceback' not in process.output()
     assert 'rror' not in process.output()
 

@@ -68,6 +68,23 @@ def test_the_file_has_each_parameter_with_its_default_and_no_other():
         assert value != [], name
 
 
+def test_the_file_loads_as_it_is(ros_domain):
+    context = Context()
+    arguments = ['--ros-args', '--params-file', str(CONFIG)]
+    rclpy.init(args=arguments, context=context)
+    try:
+        node = rclpy.create_node('any_name', namespace='any/where', context=context)
+        assert {'model', 'joints'} <= set(node._parameter_overrides)
+        defaults = {
+            spec.name: list(spec.default) if spec.type == STRING_ARRAY else spec.default
+            for spec in PARAMETERS
+        }
+        assert declare_parameters(node) == defaults
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown(context=context)
+
+
 def test_the_file_explains_each_parameter():
     lines = CONFIG.read_text().splitlines()
     for spec in PARAMETERS:

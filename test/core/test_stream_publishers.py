@@ -189,3 +189,17 @@ def test_limits_change_while_the_memory_stays(make_sample):
     stream.change(StreamOptions(max_velocity_rad_s=0.1))
     assert stream.push(make_sample(STEP_S * 40, [16.0], ['a'])) is None
     assert stream.counts['value_jump'] == 1
+
+
+def test_limits_of_single_joints_hold_for_the_joint_and_not_for_its_row(make_sample):
+    """Joints that come late, and one whose row was taken back, have their own limits."""
+    options = StreamOptions(joint_max_velocity=('b: 1.0', 'd: 1.0'), max_rejected=100)
+    stream = Stream(Difference(), options)
+    for i in range(20):
+        stream.push(make_sample(STEP_S * i, [5.0 * i], ['a']))
+        stream.push(make_sample(STEP_S * i, [np.nan], ['x']))
+        stream.push(make_sample(STEP_S * i, [5.0 * i, 5.0 * i], ['c', 'b']))
+        stream.push(make_sample(STEP_S * i, [0.0 if i < 5 else 9.0], ['d']))
+    # The first of each has nothing to be compared with.
+    assert stream.counts['value_jump'] == 19 + 15
+    assert stream.counts['drop_all_rejected'] == 20 + 15
