@@ -40,10 +40,12 @@ SHIPPED = {
     'velocity_lstm': TrainingOptions(model='lstm', n_steps=5000),
     'velocity_attention': TrainingOptions(
         model='attention',
-        n_steps=3000,
+        n_layers=2,
+        n_steps=2000,
         batch_size=32,
-        n_samples=384,
-        learning_rate=2e-3,
+        n_samples=256,
+        learning_rate=1e-3,
+        gradient_samples=64,
     ),
     'motion_gru': TrainingOptions(task='label', model='gru', n_steps=6000),
 }

@@ -31,7 +31,7 @@ class Kalman(Filter):
 
     name = 'kalman'
 
-    def __init__(self, jerk_density: float = 3.16, noise_rad: float = 1e-4) -> None:
+    def __init__(self, jerk_density: float = 10.0, noise_rad: float = 1e-4) -> None:
         self.jerk_density = positive('jerk_density', jerk_density, 'rad^2/s^5')
         self.noise_rad = positive('noise_rad', noise_rad, 'rad')
 

@@ -30,7 +30,7 @@ class SavitzkyGolay(Filter):
 
     name = 'savgol'
 
-    def __init__(self, degree: int = 1, samples: int = 9) -> None:
+    def __init__(self, degree: int = 1, samples: int = 7) -> None:
         if degree not in (1, 2, 3):
             raise ValueError(f'degree: expected 1, 2 or 3, got {degree}')
         if not samples > degree:

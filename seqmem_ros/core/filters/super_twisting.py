@@ -42,7 +42,7 @@ class SuperTwisting(Filter):
 
     name = 'super_twisting'
 
-    def __init__(self, max_acceleration: float = 10.0) -> None:
+    def __init__(self, max_acceleration: float = 31.6) -> None:
         self.max_acceleration = positive('max_acceleration', max_acceleration, 'rad/s^2')
 
     def init_state(self, capacity: int) -> dict[str, np.ndarray]:
