@@ -55,7 +55,10 @@ def _velocity_table(scores: Mapping[str, float]) -> str:
     peers = {name: value for name, value in scores.items() if name not in ('model', 'before')}
     best = min(peers, key=peers.get)
     ratio = scores['model'] / peers[best] if peers[best] else float('inf')
-    return '\n'.join([*rows, f'model: {ratio:.2f} times the RMSE of {best}, the best filter here'])
+    rows.append(f'model: {ratio:.2f} times the RMSE of {best}, the best filter here')
+    if scores['model'] > scores.get('before', float('inf')):
+        rows.append('it was better before: record more and more varied motion, or keep that model')
+    return '\n'.join(rows)
 
 
 def _label_sentence(scores: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from rclpy.exceptions import InvalidHandle
+from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.subscription import Subscription
@@ -38,6 +39,8 @@ class MessageFirstExecutor(SingleThreadedExecutor):
         if timeout_sec is None and self._only_messages():
             return
         self._release()
+        if not self.context.ok():
+            raise ExternalShutdownException()
         super().spin_once(0.0 if timeout_sec is None else timeout_sec)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
@@ -54,6 +57,8 @@ class MessageFirstExecutor(SingleThreadedExecutor):
         """Wait, and take messages; False if something else wants to be done."""
         try:
             if self._held is None:
+                if not self.context.ok():
+                    return False
                 self._held = _Held(self)
             ready, others = self._held.wait()
         except InvalidHandle:

@@ -18,6 +18,7 @@ from typing import Any
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
+from seqmem_ros.ros.program_cache import keep_programs
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A network of this size is done before a second thread has woken up. NPROC is what XLA sizes
@@ -36,6 +37,7 @@ def main(args: Sequence[str] | None = None) -> int:
     told = _note_signals()
     for name, value in THREAD_LIMITS.items():
         os.environ.setdefault(name, value)
+    keep_programs(os.environ)
     try:
         return _run(arguments, told)
     except Exception as error:
