@@ -236,7 +236,10 @@ def test_a_loss_that_is_not_finite_now_and_then_teaches_nothing(monkeypatch, com
 @pytest.mark.parametrize(
     ('changes', 'sentence'),
     [
-        ({'model': 'gpt'}, "model: expected one of gru, lstm, rnn, attention, transformer, got 'gpt'"),
+        (
+            {'model': 'gpt'},
+            "model: expected one of gru, lstm, rnn, attention, transformer, got 'gpt'",
+        ),
         ({'task': 'effort'}, "task: expected velocity or label, got 'effort'"),
         ({'n_steps': 0}, 'n_steps: expected at least 1, got 0'),
         ({'n_steps': -5}, 'n_steps: expected at least 1, got -5'),
