@@ -121,7 +121,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         metavar='SOURCE',
         help='a topic of the bag (std_msgs String, Int32, Bool), or a CSV file with the columns '
         'start,end,label; one CSV for each bag, in their order (motion: stationary, '
-        'accelerating, steady, decelerating)',
+        'forward, backward)',
     )
     group.add_argument(
         '--windows', metavar='FILE.npz', help='instead of bags: arrays X (N, T, n) and y (N,)'

@@ -4,7 +4,8 @@ An executor that hands messages over directly.
 rclpy makes a new wait set for every wait, with every service, timer and event of the node in it,
 and wakes itself once more after every callback: for a small message that costs more than all the
 rest. Here one wait set is kept for as long as the entities are the same, and a wake-up for nothing
-but messages goes straight to their callbacks. Everything else goes rclpy's own way.
+but messages goes straight to their callbacks. Everything else goes rclpy's own way, and all of it does
+where rclpy has not the inner names that this needs.
 """
 
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ class MessageFirstExecutor(SingleThreadedExecutor):
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._held: _Held | None = None
+        self._knows_rclpy = True
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """
@@ -36,12 +38,14 @@ class MessageFirstExecutor(SingleThreadedExecutor):
         :param timeout_sec: longest time to wait in s; None: without end
         :raises ExternalShutdownException: if the context was shut down
         """
-        if timeout_sec is None and self._only_messages():
+        if timeout_sec is None and self._knows_rclpy and self._only_messages():
             return
         self._release()
         if not self.context.ok():
             raise ExternalShutdownException()
-        super().spin_once(0.0 if timeout_sec is None else timeout_sec)
+        if timeout_sec is None and self._knows_rclpy:
+            timeout_sec = 0.0  # something is ready
+        super().spin_once(timeout_sec)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """
@@ -63,6 +67,10 @@ class MessageFirstExecutor(SingleThreadedExecutor):
             ready, others = self._held.wait()
         except InvalidHandle:
             # Something was destroyed in the meantime.
+            return False
+        except (AttributeError, TypeError):
+            # Another rclpy, with other inner names: slower, and right.
+            self._knows_rclpy = False
             return False
         for subscription in ready:
             _take(subscription)

@@ -143,7 +143,7 @@ def test_estimates_are_written_as_a_bag_to_open_beside(bags, tmp_path, capsys):
 
 def test_labels_from_a_file_score_a_model_of_the_motion(bags, tmp_path, capsys):
     track = tmp_path / 'labels.csv'
-    track.write_text('start,end,label\n0,0.8,accelerating\n0.8,1.2,nap\n')
+    track.write_text('start,end,label\n0,0.8,forward\n0.8,1.2,nap\n')
     arguments = [bags[0], '--model', 'motion', '--filters', 'none', '--labels', str(track)]
     assert main(['evaluate', *arguments, '--drop', '0', '--json', '-']) == 0
     confusion = np.array(json.loads(capsys.readouterr().out)['estimators']['motion']['confusion'])

@@ -135,8 +135,8 @@ def test_the_motion_of_each_joint_is_a_label(bag):
     assert studied.spec.labels == LABELS and studied.spec.joints == ()
     target = studied.lessons[0].target
     assert set(target[10:-10, 2]) == {0}
-    # Joint b is at 0.5 |sin t| rad/s, slowing down after pi / 2.
-    assert LABELS[target[100, 1]] == 'accelerating' and LABELS[target[250, 1]] == 'decelerating'
+    # Joint b is at 0.5 cos t: it goes back until pi, then forward.
+    assert LABELS[target[100, 1]] == 'backward' and LABELS[target[400, 1]] == 'forward'
 
 
 def test_what_is_held_out_is_scored_through_a_stream(bag):
