@@ -4,8 +4,8 @@ An executor that hands messages over directly.
 rclpy makes a new wait set for every wait, with every service, timer and event of the node in it,
 and wakes itself once more after every callback: for a small message that costs more than all the
 rest. Here one wait set is kept for as long as the entities are the same, and a wake-up for nothing
-but messages goes straight to their callbacks. Everything else goes rclpy's own way, and all of it does
-where rclpy has not the inner names that this needs.
+but messages goes straight to their callbacks. Everything else goes rclpy's own way, and all of it
+does where rclpy has not the inner names that this needs.
 """
 
 from contextlib import ExitStack
