@@ -128,9 +128,12 @@ def test_a_stream_equals_the_whole_history_at_every_sample(name, x64, make_model
             # The stream's inputs are in single precision, whatever computes with them.
             np.testing.assert_allclose(estimate.velocity, velocity, rtol=2e-5, atol=2e-5)
             continue
-        odds = np.exp(outputs[:, 10:])
+        even, odd, speed = outputs[:, 10:12], outputs[:, 12:], np.abs(velocity)[:, None] + 1e-3
+        odds = np.exp(even + odd * np.array(velocity)[:, None] / speed)
         expected = odds / odds.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(estimate.scores, expected, atol=2e-5)
+        # Where a joint hardly moves, the direction turns with the last digit of the velocity.
+        tolerance = 2e-5 * (1 + np.abs(odd).max() * 1e-3 / speed**2)
+        assert (np.abs(estimate.scores - expected) <= tolerance).all()
     assert n_compared == N_SAMPLES - 4
 
 

@@ -90,7 +90,7 @@ def test_values_of_the_wrong_kind(field, value, sentence, contents, outcome):
         (['a', 'a'], 'labels: expected each label once, got a, a'),
         ([1, 2], 'labels: expected names, got (1, 2)'),
         ('ab', 'labels: expected names, got ab'),
-        (['a'], 'network: expected n_out 11, got 12'),
+        (['a'], 'network: expected n_out 12, got 14'),
         ([], "labels: expected names for task 'label' only, got 0 for 'label'"),
     ],
 )
