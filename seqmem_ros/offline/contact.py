@@ -35,12 +35,12 @@ from seqmem_ros.offline.fit import direct_spec
 from seqmem_ros.offline.labels import score_labels
 from seqmem_ros.offline.losses import cross_entropy
 from seqmem_ros.offline.packing import Training
-from seqmem_ros.offline.resumable import schedule_for
 from seqmem_ros.offline.train import TrainingOptions
 from seqmem_ros.offline.train_report import confusion_table
 from seqmem_ros.offline.train_windows import predict
 from seqmem_ros.offline.train_windows import raw_windows
 from seqmem_ros.offline.training import make_train_step
+from seqmem_ros.offline.training import schedule_for
 from seqmem_ros.offline.windows_file import read_windows
 
 # The windows carry no times; a rate has to be assumed for the differences over time.

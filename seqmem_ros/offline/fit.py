@@ -23,13 +23,13 @@ from seqmem_ros.offline.resumable import History
 from seqmem_ros.offline.resumable import learn
 from seqmem_ros.offline.resumable import Plan
 from seqmem_ros.offline.resumable import Progress
-from seqmem_ros.offline.resumable import schedule_for
 from seqmem_ros.offline.stateful import empty_memory
 from seqmem_ros.offline.stateful import Learned
 from seqmem_ros.offline.stateful import make_chunk_check
 from seqmem_ros.offline.stateful import make_chunk_step
 from seqmem_ros.offline.train import network_of
 from seqmem_ros.offline.train import TrainingOptions
+from seqmem_ros.offline.training import schedule_for
 
 # A feature that hardly varies is not blown up by more than this against its mean.
 LEAST_RELATIVE_SCALE = 1e-3

@@ -18,7 +18,6 @@ from seqmem_ros.offline.resumable import History
 from seqmem_ros.offline.resumable import learn
 from seqmem_ros.offline.resumable import Plan
 from seqmem_ros.offline.resumable import Progress
-from seqmem_ros.offline.resumable import schedule_for
 from seqmem_ros.offline.sequences import forward_together
 from seqmem_ros.offline.sequences import run_together
 from seqmem_ros.offline.simulate import simulate
@@ -30,6 +29,7 @@ from seqmem_ros.offline.train import stacked
 from seqmem_ros.offline.train import TrainingOptions
 from seqmem_ros.offline.train import USES_OF_A_POOL
 from seqmem_ros.offline.training import make_train_step
+from seqmem_ros.offline.training import schedule_for
 from seqmem_ros.offline.tune import geometric_mean_rmse
 from seqmem_ros.offline.tune import rmse_of
 
@@ -65,7 +65,7 @@ def fit_simulated(
     else:
         network = begin.network
     optimizer = schedule_for(options.learning_rate, options.n_steps)
-    one_step = make_train_step(loss_for(len(spec.labels)), optimizer)
+    one_step = make_train_step(loss_for(len(spec.labels), options.gradient_samples), optimizer)
 
     def step(learned: Learned, *batch: Any) -> tuple[Learned, Any]:
         network, opt_state, loss = one_step(learned.network, learned.opt_state, *batch)

@@ -18,17 +18,14 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-import optax
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.offline.checkpoint import load_checkpoint
 from seqmem_ros.offline.checkpoint import Place
 from seqmem_ros.offline.checkpoint import save_checkpoint
 from seqmem_ros.offline.stateful import Learned
-from seqmem_ros.offline.training import make_optimizer
+from seqmem_ros.offline.training import MOST_BAD_STEPS
 
-MOST_BAD_STEPS = 20
-LONGEST_WARM_UP = 100
 CHECKS = 20
 CHECKPOINT_EVERY = 100
 
@@ -70,24 +67,6 @@ class History:
 class _Now(NamedTuple):
     learned: Learned
     place: Place
-
-
-def schedule_for(learning_rate: float, n_steps: int) -> optax.GradientTransformation:
-    """
-    Make the optimiser: Adam, a short warm-up, then a cosine down to a fiftieth.
-
-    :param learning_rate: highest
-    :param n_steps: of the training
-    :returns: an optimiser that leaves out steps whose gradient is not finite
-    """
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0,
-        learning_rate,
-        warmup_steps=min(LONGEST_WARM_UP, n_steps // 10),
-        decay_steps=n_steps,
-        end_value=learning_rate / 50,
-    )
-    return optax.apply_if_finite(make_optimizer('adam', schedule), MOST_BAD_STEPS)
 
 
 def learn(

@@ -29,8 +29,9 @@ from seqmem_ros.nn import Module
 from seqmem_ros.offline.sequences import raw_sequence
 from seqmem_ros.offline.simulate import Recording
 from seqmem_ros.offline.simulate import simulate
-from seqmem_ros.offline.training import make_optimizer
 from seqmem_ros.offline.training import make_train_step
+from seqmem_ros.offline.training import MOST_BAD_STEPS
+from seqmem_ros.offline.training import schedule_for
 from seqmem_ros.offline.training import unroll_truncated
 
 MODELS = ('gru', 'lstm', 'rnn', 'attention', 'transformer')
@@ -40,7 +41,6 @@ POOL_BATCHES = 100
 USES_OF_A_POOL = 3
 # The error of a recording counts in full down to this share of one count per sample.
 LOSS_FLOOR_SHARE = 3e-3
-MOST_BAD_STEPS = 20
 # Attention diverges without; nobody else minds.
 WARM_UP_STEPS = 300
 VELOCITY_SHARE_OF_LABEL_LOSS = 0.1
@@ -167,15 +167,8 @@ def train(
     """
     spec = spec_of(options)
     network = build_network(spec.network, jax.random.key(options.seed))
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0,
-        options.learning_rate,
-        warmup_steps=min(WARM_UP_STEPS, options.n_steps // 10),
-        decay_steps=options.n_steps,
-        end_value=options.learning_rate / 50,
-    )
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
-    optimizer = optax.apply_if_finite(make_optimizer('adam', schedule), MOST_BAD_STEPS)
+    optimizer = schedule_for(options.learning_rate, options.n_steps, WARM_UP_STEPS)
     loss_of = loss_for(len(spec.labels), options.gradient_samples)
     step = make_train_step(loss_of, optimizer)
     opt_state = optimizer.init(network)

@@ -19,6 +19,9 @@ from seqmem_ros.nn import Module
 
 Loss = Callable[[jax.Array, jax.Array, jax.Array | None], jax.Array]
 
+# So many steps without a finite gradient in a row are no accident.
+MOST_BAD_STEPS = 20
+
 OPTIMIZERS: dict[str, Callable[..., optax.GradientTransformation]] = {
     'adam': optax.adam,
     'adamw': optax.adamw,
@@ -55,6 +58,27 @@ def make_optimizer(
     if not max_grad_norm > 0:
         raise ValueError(f'max_grad_norm: expected a number above 0 or None, got {max_grad_norm}')
     return optax.chain(optax.clip_by_global_norm(max_grad_norm), optimizer)
+
+
+def schedule_for(
+    learning_rate: float, n_steps: int, longest_warm_up: int = 100
+) -> optax.GradientTransformation:
+    """
+    Make the optimiser: Adam, a short warm-up, then a cosine down to a fiftieth.
+
+    :param learning_rate: highest
+    :param n_steps: of the training
+    :param longest_warm_up: in steps; a tenth of the training if that is shorter
+    :returns: an optimiser that leaves out steps whose gradient is not finite
+    """
+    schedule = optax.warmup_cosine_decay_schedule(
+        0.0,
+        learning_rate,
+        warmup_steps=min(longest_warm_up, n_steps // 10),
+        decay_steps=n_steps,
+        end_value=learning_rate / 50,
+    )
+    return optax.apply_if_finite(make_optimizer('adam', schedule), MOST_BAD_STEPS)
 
 
 def make_train_step(
