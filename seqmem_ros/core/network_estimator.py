@@ -19,6 +19,10 @@ from seqmem_ros.core.weights import file_digest
 from seqmem_ros.core.window import JointWindows
 
 MEMORIES = ('persistent', 'window')
+# As long as the weights stay in the first-level cache of a core (32 KiB), rows one after the
+# other take no longer than all at once, and a program of one loop is one piece of machine code:
+# XLA hands the pieces of a longer one to threads that have to be woken.
+MOST_PARAMETERS_ROW_BY_ROW = 8192
 
 
 class NetworkEstimator:
@@ -54,7 +58,7 @@ class NetworkEstimator:
         self.memory = memory
         self.compile_count = 0
         self._n_outputs = len(spec.labels) or len(spec.joints) or 1
-        self._program = jax.jit(self._run_packed if memory == 'persistent' else self._run_window)
+        self._program = jax.jit(self.advance if memory == 'persistent' else self._run_window)
 
     def init_state(self, capacity: int) -> Any:
         """Make the empty memory of a stream."""
@@ -71,7 +75,7 @@ class NetworkEstimator:
             raw = np.stack([raw_inputs(past) for past in windows.growing()])
             return np.asarray(self._program(raw), dtype=np.float64), state
         # A stream begins with the memory as the model has it.
-        memory = self._packed(state, windows.capacity) if isinstance(state, tuple) else state
+        memory = self.pack(state, windows.capacity) if isinstance(state, tuple) else state
         return self.run(step_inputs(windows, advance), memory)
 
     def empty_memory(self, capacity: int) -> np.ndarray:
@@ -81,7 +85,7 @@ class NetworkEstimator:
         :param capacity: number of rows
         :returns: outputs and memory side by side, all zero
         """
-        return self._packed(self.init_state(capacity), capacity)
+        return self.pack(self.init_state(capacity), capacity)
 
     def run(self, inputs: np.ndarray, memory: Any) -> tuple:
         """
@@ -92,52 +96,73 @@ class NetworkEstimator:
         :returns: outputs and memory after, see :meth:`step`
         """
         memory = self._program(inputs, memory)
-        packed = np.asarray(memory)
-        if self.labels or self.joints:
-            outputs = packed[:, : self._n_outputs].astype(np.float64)
-            return outputs if self.labels else outputs[0], memory
-        return packed[:, 0].astype(np.float64), memory
+        return self.outputs(np.asarray(memory)).astype(np.float64), memory
 
-    def advance(self, packed: jax.Array, state: Any) -> tuple[jax.Array, Any]:
+    def outputs(self, memory: Any) -> Any:
+        """
+        Take the outputs out of what :meth:`advance` gives.
+
+        :param memory: NumPy's or JAX's array
+        :returns: see :meth:`step`
+        """
+        if self.labels:
+            return memory[:, : self._n_outputs]
+        return memory[0, : self._n_outputs] if self.joints else memory[:, 0]
+
+    def advance(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
         """
         Take one new sample of some joints; pure, for programs that take many.
 
-        :param packed: raw inputs, then 1 for rows that get a sample, then 1 for rows whose
-            memory starts with it, shape (capacity, N_RAW + 2), float32
-        :param state: memory before the sample
-        :returns: outputs and memory after, see :meth:`step`
+        :param inputs: see :func:`seqmem_ros.core.inputs.step_inputs`
+        :param memory: from :meth:`empty_memory` or the step before
+        :returns: outputs and memory after
         """
         self.compile_count += 1  # runs when traced, that is once for each compilation
-        raw, advance, fresh = packed[:, :N_RAW], packed[:, N_RAW] > 0, packed[:, N_RAW + 1] > 0
-        empty = self.model.init_state()
         if self.joints:
-            state = _where(fresh.any(), empty, state)
-            outputs, state = self.model.step(raw, state)
-            return self._probabilities(outputs), state
-        start = _where(fresh, empty, state)
-        outputs, after = jax.vmap(self.model.step)(raw, start)
-        return self._probabilities(outputs), _where(advance, after, state)
+            return self._advanced_or_kept(inputs, memory[0])[None]
+        if self._n_parameters <= MOST_PARAMETERS_ROW_BY_ROW:
+            return jax.lax.map(lambda row: self._advanced_or_kept(*row), (inputs, memory))
+        advanced = jax.vmap(self._advanced)(inputs, memory)
+        return jnp.where(inputs[:, N_RAW, None] > 0, advanced, memory)
+
+    def pack(self, state: Any, capacity: int) -> np.ndarray:
+        """
+        Lay out a memory as :meth:`advance` takes it.
+
+        :param state: like :meth:`init_state`
+        :param capacity: number of rows
+        :returns: outputs, all zero, and memory side by side, float32, one row for each joint, or
+            one for all where the network has one memory for the whole arm
+        """
+        packed = self._packing.pack_rows(state, 1 if self.joints else capacity)
+        return np.pad(packed, [(0, 0), (self._n_outputs, 0)])
 
     @cached_property
     def _packing(self) -> PackedState:
         return PackedState(self.model.init_state())
 
-    def _packed(self, state: Any, capacity: int) -> np.ndarray:
-        packed = self._packing.pack_numpy(state, 1 if self.joints else capacity)
-        return np.pad(packed, [(0, 0), (self._n_outputs, 0)])
+    @cached_property
+    def _empty(self) -> np.ndarray:
+        with jax.ensure_compile_time_eval():
+            return self.empty_memory(1)[0]
 
-    def _run_packed(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
-        """Advance; the memory before and after has the outputs in front."""
-        state = self._packing.unpack(memory[:, self._n_outputs :])
-        if self.joints:
-            state = jax.tree.map(lambda leaf: leaf[0], state)
-        outputs, state = self.advance(inputs, state)
-        if self.joints:
-            state = jax.tree.map(lambda leaf: leaf[None], state)
-        outputs = outputs.reshape(len(memory), self._n_outputs).astype(memory.dtype)
-        if not self._packing.width:
-            return outputs
-        return jnp.concatenate([outputs, self._packing.pack(state)], axis=1)
+    @cached_property
+    def _n_parameters(self) -> int:
+        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.model.network))
+
+    def _advanced_or_kept(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
+        return jax.lax.cond(
+            (inputs[..., N_RAW] > 0).any(), self._advanced, lambda _, kept: kept, inputs, memory
+        )
+
+    def _advanced(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
+        """Advance one row: inputs of a joint, or of the whole arm, and what it remembers."""
+        starts = (inputs[..., N_RAW + 1] > 0).any()
+        memory = jnp.where(starts, self._empty, memory)
+        state = self._packing.unpack(memory[self._n_outputs :])
+        outputs, state = self.model.step(inputs[..., :N_RAW], state)
+        outputs = self._probabilities(outputs).reshape(self._n_outputs).astype(memory.dtype)
+        return jnp.concatenate([outputs, self._packing.pack(state)])
 
     def _run_window(self, raw: jax.Array) -> jax.Array:
         self.compile_count += 1
@@ -150,12 +175,3 @@ class NetworkEstimator:
             return outputs
         outputs = jax.nn.softmax(outputs, axis=-1)
         return outputs if self.per_joint else outputs[None]
-
-
-def _where(mask: jax.Array, if_true: Any, if_false: Any) -> Any:
-    """Select whole rows of a state; ``if_true`` may lack the rows' axis."""
-
-    def select(a: jax.Array, b: jax.Array) -> jax.Array:
-        return jnp.where(mask.reshape(mask.shape + (1,) * (jnp.ndim(b) - mask.ndim)), a, b)
-
-    return jax.tree.map(select, if_true, if_false)

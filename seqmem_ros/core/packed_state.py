@@ -39,39 +39,39 @@ class PackedState:
 
     def pack(self, state: Any) -> jax.Array:
         """
-        Lay out a memory inside a compiled program.
+        Lay out the memory of one row inside a compiled program.
 
-        :param state: arrays of shape (rows, ...), at least one
-        :returns: shape (rows, width)
+        :param state: like the one of the constructor
+        :returns: shape (width,), float32
         """
         words = [
             leaf if leaf.dtype == jnp.float32 else jax.lax.bitcast_convert_type(leaf, jnp.float32)
             for leaf in map(jnp.asarray, self._tree.flatten_up_to(state))
         ]
-        return jnp.concatenate([word.reshape(len(word), -1) for word in words], axis=1)
+        return jnp.concatenate([jnp.zeros(0, jnp.float32), *[word.ravel() for word in words]])
 
     def unpack(self, packed: jax.Array) -> Any:
         """
         Undo :meth:`pack`.
 
-        :param packed: shape (rows, width)
-        :returns: the memory, arrays of shape (rows, ...)
+        :param packed: shape (width,)
+        :returns: the memory
         """
         leaves, at = [], 0
         for leaf, n_columns in zip(self._leaves, self._columns):
-            words = packed[:, at : at + n_columns]
+            words = packed[at : at + n_columns]
             at += n_columns
             # An array of 8 bytes a number has its words along one axis more.
             axes = (-1,) if leaf.dtype.itemsize > WORD_BYTES else ()
-            words = words.reshape(len(packed), *leaf.shape, *axes)
+            words = words.reshape(*leaf.shape, *axes)
             if leaf.dtype != jnp.float32:
                 words = jax.lax.bitcast_convert_type(words, leaf.dtype)
             leaves.append(words)
         return jax.tree.unflatten(self._tree, leaves)
 
-    def pack_numpy(self, state: Any, n_rows: int) -> np.ndarray:
+    def pack_rows(self, state: Any, n_rows: int) -> np.ndarray:
         """
-        Lay out a memory outside of one.
+        Lay out the memory of many rows outside of one.
 
         :param state: arrays of shape (rows, ...)
         :param n_rows: number of rows

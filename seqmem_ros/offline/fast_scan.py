@@ -15,7 +15,6 @@ from typing import Any
 from typing import Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
@@ -45,6 +44,14 @@ class Runner(Protocol):
     n_chunks: int
     chunk: int
     shortest: int
+
+    def empty(self, n_rows: int) -> Tree:
+        """
+        Make the empty memory.
+
+        :param n_rows: R
+        :returns: leaves of shape (R, ...)
+        """
 
     def inputs(self, steps: Steps) -> Tree:
         """
@@ -86,6 +93,10 @@ class FilterRunner:
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
+
+    def empty(self, n_rows: int) -> Tree:
+        """See :class:`Runner`."""
+        return self._estimator.init_state(n_rows)
 
     def inputs(self, steps: Steps) -> Tree:
         """See :class:`Runner`."""
@@ -135,6 +146,10 @@ class NetworkRunner:
         self._estimator = estimator
         self._scan = jax.jit(self._scanned)
 
+    def empty(self, n_rows: int) -> Tree:
+        """See :class:`Runner`."""
+        return self._estimator.empty_memory(n_rows)
+
     def inputs(self, steps: Steps) -> Tree:
         """See :class:`Runner`."""
         raw = raw_inputs(flat_windows(steps)).reshape(*steps.count.shape, N_RAW)
@@ -152,20 +167,12 @@ class NetworkRunner:
         return self._scan(state, inputs)
 
     def _scanned(self, state: Tree, inputs: jax.Array) -> tuple[jax.Array, Tree]:
-        state, outputs = jax.lax.scan(self._step, state, inputs.swapaxes(0, 1))
-        return outputs.swapaxes(0, 1), state
+        def step(memory: jax.Array, sample: jax.Array) -> tuple[jax.Array, jax.Array]:
+            memory = self._estimator.advance(sample, memory)
+            return memory, self._estimator.outputs(memory)
 
-    def _step(self, state: Tree, packed: jax.Array) -> tuple[Tree, jax.Array]:
-        outputs, after = jax.vmap(self._estimator.advance)(packed, state)
-        if self._estimator.joints:
-            # One memory for all rows, which only rests where chunks are filled up.
-            moves = (packed[:, :, N_RAW] > 0).any(axis=1)
-            after = jax.tree.map(
-                lambda new, old: jnp.where(moves.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-                after,
-                state,
-            )
-        return after, outputs
+        memory, outputs = jax.lax.scan(step, state[0], inputs[0])
+        return outputs[None], memory[None]
 
 
 def flat_windows(steps: Steps) -> JointWindows:
@@ -261,7 +268,7 @@ class ChunkedScan:
         return outputs[0]
 
     def _make_room(self, n_rows: int) -> None:
-        empty = jax.tree.map(np.asarray, self._estimator.init_state(n_rows))
+        empty = jax.tree.map(np.asarray, self._runner.empty(n_rows))
         if self._state is None:
             self._state = empty
         elif n_rows > self._n_rows and not self._estimator.joints:

@@ -24,7 +24,7 @@ def of_one_row(state):
 def test_columns_stand_in_the_order_of_the_tree(state):
     state[0]['b'] = state[0]['b'].astype(np.float32)
     packing = PackedState(of_one_row(state))
-    packed = packing.pack_numpy(state, 3)
+    packed = packing.pack_rows(state, 3)
     assert packing.width == 4
     np.testing.assert_array_equal(packed[:, :2], state[0]['a'])
     np.testing.assert_array_equal(packed[:, 2], state[0]['b'])
@@ -34,9 +34,9 @@ def test_columns_stand_in_the_order_of_the_tree(state):
 def test_all_arrays_come_back_bit_by_bit(state, x64):
     packing = PackedState(of_one_row(state))
     assert packing.width == 5
-    packed = packing.pack_numpy(state, 3)
-    np.testing.assert_array_equal(packed, jax.jit(packing.pack)(state))
-    back = jax.jit(packing.unpack)(packed)
+    packed = packing.pack_rows(state, 3)
+    np.testing.assert_array_equal(packed, jax.jit(jax.vmap(packing.pack))(state))
+    back = jax.jit(jax.vmap(packing.unpack))(packed)
     assert jax.tree.structure(back) == jax.tree.structure(state)
     for got, expected in zip(jax.tree.leaves(back), jax.tree.leaves(state)):
         assert got.dtype == expected.dtype
@@ -45,7 +45,7 @@ def test_all_arrays_come_back_bit_by_bit(state, x64):
 
 def test_a_memory_without_arrays_has_no_columns():
     assert PackedState(((), ())).width == 0
-    assert PackedState(()).pack_numpy((), 4).shape == (4, 0)
+    assert PackedState(()).pack_rows((), 4).shape == (4, 0)
 
 
 def test_numbers_of_other_sizes_are_refused():
