@@ -17,6 +17,7 @@ class ValueGates:
 
     :param options: uses ``max_velocity_rad_s``, ``joint_max_velocity`` and ``max_rejected``
     :param capacity: number of rows
+    :ivar is_open: whether no joint has a limit
     """
 
     def __init__(self, options: StreamOptions, capacity: int) -> None:
@@ -44,7 +45,7 @@ class ValueGates:
         self._names = names
         limits = np.array([self._of_joint.get(name, self._overall_rad_s) for name in names])
         self._limit_rad_s = np.where(limits == 0, np.inf, limits)
-        self._is_open = bool(np.isinf(self._limit_rad_s).all())
+        self.is_open = bool(np.isinf(self._limit_rad_s).all())
 
     def resize(self, capacity: int) -> None:
         """
@@ -77,13 +78,13 @@ class ValueGates:
         """
         Find the joints that can have moved so far in that time.
 
-        :param rows: rows of the joints, shape (n,)
+        :param rows: rows of the joints: indices, shape (n,), or a slice
         :param difference_rad: since the last sample, shape (n,)
         :param elapsed_s: since the last sample, shape (n,)
         :param continues: joints that go on from a last sample, bool, shape (n,)
         :returns: bool, shape (n,); all true where the gate is off
         """
-        if self._is_open:
+        if self.is_open:
             return np.ones(len(difference_rad), dtype=bool)
         limit_rad_s = self._limit_rad_s[rows]
         # The first sample has no time behind it, and infinity times none is no number.

@@ -1,9 +1,8 @@
 """Which values of a message enter the memory: all the rules of one sample, in their order."""
 
-from typing import NamedTuple
-
 import numpy as np
 
+from seqmem_ros.core.accepted import Accepted
 from seqmem_ros.core.checks import checked_names
 from seqmem_ros.core.checks import checked_stamp_ns
 from seqmem_ros.core.conflicts import conflicting
@@ -17,6 +16,8 @@ from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.journal import Journal
 from seqmem_ros.core.merge import VectorMerge
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.routine import Routine
+from seqmem_ros.core.routine import Routines
 from seqmem_ros.core.timing import TimeRules
 from seqmem_ros.core.timing import TimeStartedAgain
 from seqmem_ros.core.timing import went_back
@@ -25,22 +26,6 @@ from seqmem_ros.core.window import JointWindows
 # Six or seven axes and a gripper, the common arm, fit without a second compilation.
 SMALLEST_CAPACITY = 8
 TURN_RAD = 2 * np.pi
-
-
-class Accepted(NamedTuple):
-    """
-    Values that one step takes: those of one message, or a vector merged of several.
-
-    ``stamp_ns`` is one for all or shape (n,); ``received`` are the positions as they came,
-    ``position`` those without wraps, ``measured`` the other fields that the estimator reads.
-    """
-
-    rows: np.ndarray
-    names: tuple[str, ...]
-    stamp_ns: int | np.ndarray
-    received: np.ndarray
-    position: np.ndarray
-    measured: dict[str, np.ndarray]
 
 
 class Intake:
@@ -65,6 +50,7 @@ class Intake:
         self._gates.name_rows(self._map.names)
         self._n_named = len(self._map)
         self._merge = VectorMerge(estimator.joints, options) if estimator.joints else None
+        self._routines = Routines(estimator, self.windows, self._gates)
 
     @property
     def n_joints(self) -> int:
@@ -78,6 +64,7 @@ class Intake:
         :param options: the new options, with the same names of joints
         """
         self._options = options
+        self._routines.forget()
         self._map.set_partial(options.max_merge_age_s > 0)
         self._time.use(options)
         self._gates.use(options)
@@ -90,6 +77,7 @@ class Intake:
 
         :param capacity: new number of rows
         """
+        self._routines.forget()
         self.windows.resize(capacity)
         self._time.resize(capacity)
         self._gates.resize(capacity)
@@ -113,11 +101,25 @@ class Intake:
 
         :param rows: rows of the joints, shape (n,)
         """
+        self._routines.forget()
         if self._merge is None:
             self.windows.restart(rows)
             return
         self.windows.restart(slice(None))
         self._merge.clear()
+
+    def routine(self, sample: JointSample, receive_ns: int | None) -> Routine | None:
+        """
+        Judge a message by what is known of the last one with the same joints.
+
+        :param sample: the message
+        :param receive_ns: when it was received in ns, None if unknown
+        :returns: the joints that advance, all of the message; None: :meth:`accept` must decide
+        """
+        routine = self._routines.admit(sample, self._time.max_gap_ns)
+        if routine is not None:
+            self._time.note_receipt(receive_ns)
+        return routine
 
     def accept(self, sample: JointSample, receive_ns: int | None) -> Accepted:
         """
@@ -130,6 +132,7 @@ class Intake:
         :raises Waiting: if joints of the model may still come
         :raises TimeStartedAgain: if the memory is of another time
         """
+        known = self._routines.forget()
         names = checked_names(sample, self._estimator.fields, self._options)
         stamp_ns = checked_stamp_ns(sample, receive_ns, self._options)
         columns, rows = self._map.rows(names)
@@ -158,7 +161,19 @@ class Intake:
             position[good],
             measured,
         )
-        return accepted if self._merge is None else self._whole_vector(accepted)
+        if self._merge is not None:
+            return self._whole_vector(accepted)
+        if newer.all() and good.all() and self._is_common(sample, stamp_ns):
+            self._routines.learn(sample, accepted.names, columns, rows, known)
+        return accepted
+
+    def _is_common(self, sample: JointSample, stamp_ns: int) -> bool:
+        """Whether there is nothing about a message that all was accepted of to keep an eye on."""
+        return (
+            stamp_ns == sample.stamp_ns
+            and self._time.is_undisturbed
+            and not self._options.continuous_joints
+        )
 
     def _whole_vector(self, part: Accepted) -> Accepted:
         merge, stamp_ns = self._merge, part.stamp_ns

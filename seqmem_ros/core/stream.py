@@ -6,15 +6,16 @@ a recording is what a robot gets.
 """
 
 from collections import Counter
+from math import isfinite
 
 import jax
 import numpy as np
 
+from seqmem_ros.core.accepted import Accepted
 from seqmem_ros.core.dropped import Dropped
 from seqmem_ros.core.dropped import Waiting
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.core.intake import Accepted
 from seqmem_ros.core.intake import capacity_for
 from seqmem_ros.core.intake import Intake
 from seqmem_ros.core.intake import SMALLEST_CAPACITY
@@ -22,6 +23,7 @@ from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.journal import Journal
 from seqmem_ros.core.label_rules import LabelRules
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.routine import Routine
 from seqmem_ros.core.timing import TimeStartedAgain
 from seqmem_ros.core.window import JointWindows
 from seqmem_ros.core.window import with_rows
@@ -145,6 +147,9 @@ class Stream:
 
     def _take(self, sample: JointSample, receive_ns: int | None) -> Estimate | None:
         intake = self._intake
+        routine = intake.routine(sample, receive_ns)
+        if routine is not None:
+            return self._go_on(routine, sample)
         n_joints, capacity = intake.n_joints, intake.windows.capacity
         try:
             accepted = intake.accept(sample, receive_ns)
@@ -157,6 +162,21 @@ class Stream:
         if intake.windows.capacity != capacity:
             self._grow(intake.windows.capacity)
         return self._estimate(accepted, self._step(accepted))
+
+    def _go_on(self, routine: Routine, sample: JointSample) -> Estimate | None:
+        """Take a routine message: every joint of it advances, and every window is full."""
+        columns, windows = routine.columns, self._intake.windows
+        values = {field: getattr(sample, field)[columns] for field in self.estimator.fields}
+        windows.slide(routine.rows, sample.stamp_ns, **values)
+        outputs, self._state = self.estimator.step(windows, routine.advance, self._state)
+        said, position = outputs[routine.rows], values['position']
+        if not isfinite(said.sum()):
+            return self._estimate(routine.accepted(sample, values), outputs)
+        if self._labels is None:
+            return Estimate(sample.stamp_ns, routine.names, position, velocity=said)
+        goes_on = np.zeros(len(said), dtype=bool)
+        labels = self._labels.choose(routine.rows, goes_on, sample.stamp_ns, said)
+        return Estimate(sample.stamp_ns, routine.names, position, scores=said, labels=labels)
 
     def _grow(self, capacity: int) -> None:
         # What new rows hold does not matter: a row starts from zero memory at its first sample

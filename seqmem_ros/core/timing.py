@@ -76,7 +76,7 @@ class TimeRules:
         :raises Dropped: if no joint advances
         :raises TimeStartedAgain: if the memory is of another time
         """
-        clock_back = self._clock_went_back(receive_ns)
+        clock_back = self.note_receipt(receive_ns)
         newer = ~seen | (stamp_ns > last_ns)
         gap = seen & (stamp_ns - last_ns > self.max_gap_ns)
         if not self._any_late and newer.all():
@@ -97,7 +97,18 @@ class TimeRules:
             'drop_late', f'late by {back_ns / NANOSECONDS_PER_SECOND:.6f} s against the last stamp'
         )
 
-    def _clock_went_back(self, receive_ns: int | None) -> bool:
+    @property
+    def is_undisturbed(self) -> bool:
+        """Whether no joint has been late since it last was in time."""
+        return not self._any_late
+
+    def note_receipt(self, receive_ns: int | None) -> bool:
+        """
+        Note when a message was received.
+
+        :param receive_ns: time in ns, None if unknown
+        :returns: whether the receiver's clock went back, or may have
+        """
         last_ns, self._last_receive_ns = self._last_receive_ns, receive_ns
         if receive_ns is None or last_ns is None:
             return receive_ns is None

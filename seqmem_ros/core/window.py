@@ -67,13 +67,27 @@ class JointWindows:
         :param measured: ``velocity`` in rad/s and ``effort`` in N m, shape (n,), where in use
         """
         fresh = rows[self.count[rows] == 0]
-        values = {'stamp_ns': stamp_ns, 'position': position, **measured}
+        self.slide(rows, stamp_ns, position=position, **measured)
+        for name in ('stamp_ns', 'position', *measured) if len(fresh) else ():
+            array = getattr(self, name)
+            array[fresh] = array[fresh, -1:]
+
+    def slide(
+        self, rows: np.ndarray | slice, stamp_ns: int | np.ndarray, **values: np.ndarray
+    ) -> None:
+        """
+        Append one sample to rows that hold some.
+
+        :param rows: indices of the rows, shape (n,), or a slice
+        :param stamp_ns: see :meth:`push`
+        :param values: ``position`` and what else is in use, see :meth:`push`
+        """
+        self.stamp_ns[rows, :-1] = self.stamp_ns[rows, 1:]
+        self.stamp_ns[rows, -1] = stamp_ns
         for name, value in values.items():
             array = getattr(self, name)
             array[rows, :-1] = array[rows, 1:]
             array[rows, -1] = value
-            if len(fresh):
-                array[fresh] = array[fresh, -1:]
         self.count[rows] += 1
 
     def restart(self, rows: np.ndarray | slice) -> None:

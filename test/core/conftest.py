@@ -86,6 +86,9 @@ SPECS = {
         output_mean=0.5,
         output_scale=3.0,
     ),
+    'measured': ModelSpec(
+        'velocity', recurrent('gru', 2, 1), readout='direct', features=('position', 'velocity')
+    ),
     'named': ModelSpec(
         'velocity', recurrent('gru', 6, 3), readout='direct', features=('position', 'effort'),
         joints=NAMES,
