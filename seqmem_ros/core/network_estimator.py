@@ -19,10 +19,11 @@ from seqmem_ros.core.weights import file_digest
 from seqmem_ros.core.window import JointWindows
 
 MEMORIES = ('persistent', 'window')
-# As long as the weights stay in the first-level cache of a core (32 KiB), rows one after the
-# other take no longer than all at once, and a program of one loop is one piece of machine code:
-# XLA hands the pieces of a longer one to threads that have to be woken.
-MOST_PARAMETERS_ROW_BY_ROW = 8192
+# XLA shares the pieces of a long program out to threads, which have to be woken. A loop of small
+# steps is one piece since this version of JAX, so there rows go one after the other, which takes
+# no longer than all at once while the weights stay in a core's own cache (128 KiB).
+ONE_PIECE_SINCE = (0, 12)
+MOST_PARAMETERS_ROW_BY_ROW = 32768
 
 
 class NetworkEstimator:
@@ -120,7 +121,7 @@ class NetworkEstimator:
         self.compile_count += 1  # runs when traced, that is once for each compilation
         if self.joints:
             return self._advanced_or_kept(inputs, memory[0])[None]
-        if self._n_parameters <= MOST_PARAMETERS_ROW_BY_ROW:
+        if self._goes_row_by_row:
             return jax.lax.map(lambda row: self._advanced_or_kept(*row), (inputs, memory))
         advanced = jax.vmap(self._advanced)(inputs, memory)
         return jnp.where(inputs[:, N_RAW, None] > 0, advanced, memory)
@@ -147,8 +148,12 @@ class NetworkEstimator:
             return self.empty_memory(1)[0]
 
     @cached_property
-    def _n_parameters(self) -> int:
-        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.model.network))
+    def _goes_row_by_row(self) -> bool:
+        # Networks alone are programs of a few pieces.
+        is_long = self.model.spec.readout == 'observer'
+        n_parameters = sum(np.size(leaf) for leaf in jax.tree.leaves(self.model.network))
+        is_small = n_parameters <= MOST_PARAMETERS_ROW_BY_ROW
+        return is_long and is_small and jax.__version_info__ >= ONE_PIECE_SINCE
 
     def _advanced_or_kept(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
         return jax.lax.cond(
