@@ -200,7 +200,7 @@ class SeqmemNode(LifecycleNode):
         if self._reporter.watches:
             self._reporter.note_message(sample.names, number)
         # The clock of the node, which runs with a simulation, tells late from started over.
-        now_ns = self.get_clock().now().nanoseconds
+        now_ns = self._now_ns()
         estimate = None
         if now_ns:
             estimate = stream.push(sample, now_ns)
@@ -218,6 +218,11 @@ class SeqmemNode(LifecycleNode):
                 f'compiled again in {step_ns / 1e9:.1f} s for more joints than before; with all '
                 'names in the parameter joints, this is done while configuring'
             )
+
+    def _now_ns(self) -> int:
+        clock = self.get_clock()
+        # Without a simulation it is that of the system, and rclpy's way to it is a long one.
+        return clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
 
     def _publish(self, head: Head, estimate: Estimate) -> None:
         if self._starts != self._stream.starts:
