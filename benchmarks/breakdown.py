@@ -22,9 +22,10 @@ from sensor_msgs.msg import JointState
 
 from seqmem_ros.core.dispatch import compute_in_caller
 from seqmem_ros.core.estimators import load_estimator
-from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.core.stream import Stream
-from seqmem_ros.ros.messages import fill_joint_state
+from seqmem_ros.ros.joint_reader import JointReader
+from seqmem_ros.ros.joint_writer import JointWriter
+from seqmem_ros.ros.messages import head_for
 
 PARTS = ('take', 'convert', 'push', 'step', 'build', 'publish')
 N_JOINTS = 7
@@ -64,13 +65,14 @@ def measure(n_messages: int) -> dict[str, float]:
     node = rclpy.create_node('breakdown')
     source = node.create_publisher(JointState, 'breakdown_in', QoSProfile(depth=10))
     subscription = node.create_subscription(
-        JointState, 'breakdown_in', lambda message: None, QoSProfile(depth=10)
+        JointState, 'breakdown_in', lambda data: None, QoSProfile(depth=10), raw=True
     )
     output = node.create_publisher(JointState, 'breakdown_out', QoSProfile(depth=50))
     stream = Stream(load_estimator('gru', None, 'persistent'))
     stream.warm_up(N_JOINTS)
     step_ns = _watch(stream.estimator)
-    message, answer = JointState(name=[f'joint_{i}' for i in range(N_JOINTS)]), JointState()
+    message = JointState(name=[f'joint_{i}' for i in range(N_JOINTS)])
+    reader, writer = JointReader(), JointWriter()
     times = np.zeros((n_messages, len(PARTS)))
     settle()
     for index in range(n_messages):
@@ -81,12 +83,12 @@ def measure(n_messages: int) -> dict[str, float]:
         message.position = array('d', position.tobytes())
         source.publish(message)
         marks, taken = _take(subscription)
-        sample = sample_from_message(taken)
+        sample, head = reader.read(taken)
         marks.append(time.perf_counter_ns())
         estimate = stream.push(sample)
         marks.append(time.perf_counter_ns())
         if estimate is not None:
-            fill_joint_state(answer, taken.header, estimate)
+            answer = writer.write(head_for(head, estimate), estimate)
             marks.append(time.perf_counter_ns())
             output.publish(answer)
             marks.append(time.perf_counter_ns())
@@ -111,13 +113,13 @@ def _watch(estimator: object) -> list[int]:
     return found
 
 
-def _take(subscription: object, timeout_s: float = 5.0) -> tuple[list[int], JointState]:
+def _take(subscription: object, timeout_s: float = 5.0) -> tuple[list[int], bytes]:
     deadline = time.monotonic() + timeout_s
     take: Callable = subscription.handle.take_message
     while time.monotonic() < deadline:
         start = time.perf_counter_ns()
         with subscription.handle:
-            taken = take(JointState, False)
+            taken = take(JointState, True)
         if taken is not None:
             return [start, time.perf_counter_ns()], taken[0]
         time.sleep(0.0005)

@@ -9,10 +9,10 @@ import numpy as np
 from rosbags.typesys import get_typestore
 from rosbags.typesys import Stores
 
+from seqmem_ros.core.joint_layout import find_layout
 from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.offline import salvage
 from seqmem_ros.offline.joint_layout import decode_run
-from seqmem_ros.offline.joint_layout import find_layout
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.joint_layout import run_length
 from seqmem_ros.offline.salvage import RawMessage

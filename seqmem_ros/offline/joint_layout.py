@@ -2,24 +2,21 @@
 Many serialised joint states at once: consecutive messages mostly differ in numbers alone.
 
 A message is laid out as the first of its run; those whose other bytes are the same are read as
-rows of one array. Layouts: the Common Data Representation of OMG DDSI-RTPS, little-endian, with
-alignment counted from the end of its 4-byte header (CORBA 3.3 part 2, Section 9.3), and the
-packed little-endian form of ROS 1 (wiki.ros.org/msg, "Serialization").
+rows of one array.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
-import struct
-from typing import NamedTuple
 
 import numpy as np
 
+from seqmem_ros.core.joint_layout import FIELDS
+from seqmem_ros.core.joint_layout import fixed_bytes
+from seqmem_ros.core.joint_layout import Layout
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 
-FIELDS = ('position', 'velocity', 'effort')
-_CDR_LITTLE_ENDIAN = b'\x00\x01'
 _SHORTEST_RUN = 16
 
 
@@ -69,82 +66,6 @@ class JointBlock:
         return JointSample(int(self.stamp_ns[row]), self.names, *values)
 
 
-class Layout(NamedTuple):
-    """Where in a message of ``size`` bytes what stands; fields at offset and with length."""
-
-    size: int
-    encoding: str
-    stamp_at: int
-    names: tuple[str, ...]
-    frame_id: str
-    fields: tuple[tuple[int, int], ...]
-
-
-class _Cursor:
-    """Reads one message from front to back."""
-
-    def __init__(self, data: bytes, encoding: str) -> None:
-        self.data = data
-        self.is_cdr = encoding == 'cdr'
-        self.at = 4 if self.is_cdr else 0
-
-    def align(self, size: int) -> None:
-        if self.is_cdr:
-            self.at += -(self.at - 4) % size
-
-    def count(self) -> int:
-        self.align(4)
-        (value,) = struct.unpack_from('<I', self.data, self.at)
-        self.at += 4
-        return value
-
-    def text(self) -> str:
-        size = self.count()
-        if size > len(self.data) - self.at:
-            raise ValueError('a text reaches beyond the message')
-        text = self.data[self.at : self.at + size]
-        self.at += size
-        return (text[:-1] if self.is_cdr else text).decode()
-
-    def doubles(self) -> tuple[int, int]:
-        size = self.count()
-        if size:
-            self.align(8)
-        at = self.at
-        self.at += 8 * size
-        return at, size
-
-
-def find_layout(data: bytes, encoding: str) -> Layout | None:
-    """
-    Lay out a serialised ``sensor_msgs/JointState``.
-
-    :param data: the message
-    :param encoding: ``'cdr'`` or ``'ros1'``
-    :returns: the layout; None if it is not what this module reads
-    """
-    if encoding == 'cdr' and data[:2] != _CDR_LITTLE_ENDIAN:
-        return None
-    cursor = _Cursor(data, encoding)
-    try:
-        if encoding == 'ros1':
-            cursor.at += 4  # the header's sequence number
-        stamp_at = cursor.at
-        cursor.at += 8
-        frame_id = cursor.text()
-        n_names = cursor.count()
-        if n_names > len(data):
-            return None
-        names = tuple(cursor.text() for _ in range(n_names))
-        fields = tuple(cursor.doubles() for _ in FIELDS)
-    except (struct.error, ValueError):
-        return None
-    # Some writers pad a message to a multiple of four bytes.
-    if not 0 <= len(data) - cursor.at < 4:
-        return None
-    return Layout(len(data), encoding, stamp_at, names, frame_id, fields)
-
-
 def run_length(datas: Sequence[bytes], layout: Layout, start: int) -> tuple[int, np.ndarray]:
     """
     Find how many messages from one on have the same layout.
@@ -160,7 +81,7 @@ def run_length(datas: Sequence[bytes], layout: Layout, start: int) -> tuple[int,
         while stop < min(start + longest, len(datas)) and len(datas[stop]) == layout.size:
             stop += 1
         rows = np.frombuffer(b''.join(datas[start:stop]), np.uint8).reshape(-1, layout.size)
-        fixed = _fixed_bytes(layout)
+        fixed = np.flatnonzero(fixed_bytes(layout))
         different = np.flatnonzero((rows[:, fixed] != rows[0, fixed]).any(axis=1))
         if len(different):
             return int(different[0]), rows[: different[0]]
@@ -168,16 +89,6 @@ def run_length(datas: Sequence[bytes], layout: Layout, start: int) -> tuple[int,
             return len(rows), rows
         # Layouts that take turns would else be joined again and again.
         longest *= 8
-
-
-def _fixed_bytes(layout: Layout) -> np.ndarray:
-    fixed = np.ones(layout.size, dtype=bool)
-    fixed[layout.stamp_at : layout.stamp_at + 8] = False
-    if layout.encoding == 'ros1':
-        fixed[: layout.stamp_at] = False  # the header's sequence number
-    for at, size in layout.fields:
-        fixed[at : at + 8 * size] = False
-    return np.flatnonzero(fixed)
 
 
 def decode_run(rows: np.ndarray, layout: Layout, record_ns: np.ndarray) -> JointBlock:

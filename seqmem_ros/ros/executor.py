@@ -3,9 +3,9 @@ An executor that hands messages over directly.
 
 rclpy makes a new wait set for every wait, with every service, timer and event of the node in it,
 and wakes itself once more after every callback: for a small message that costs more than all the
-rest. Here one wait set is kept for as long as the entities are the same, and a wake-up for nothing
-but messages goes straight to their callbacks. Everything else goes rclpy's own way, and all of it
-does where rclpy has not the inner names that this needs.
+rest. Here one wait set is kept for as long as the entities are the same, and messages go straight
+to their callbacks. Everything else goes rclpy's own way, and all of it does where rclpy has not
+the inner names that this needs.
 """
 
 from contextlib import ExitStack
@@ -19,8 +19,14 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.subscription import Subscription
 
 FOREVER_NS = -1
-# Kinds of entities that are no messages, as the wait set names them.
-OTHERS = ('guard_condition', 'timer', 'client', 'service')
+# Of one subscription before the next has its turn.
+MOST_IN_A_ROW = 16
+# Whoever waits for a service waits for so many messages at most.
+ROUNDS_WITHOUT_OTHERS = 10
+# What a wait set is made of, in the order of its arguments.
+KINDS = ('subscription', 'guard_condition', 'timer', 'client', 'service', 'event')
+# What is no message and stays ready until it has been dealt with, as the wait set names it.
+PATIENT = ('timer', 'client', 'service')
 
 
 class MessageFirstExecutor(SingleThreadedExecutor):
@@ -64,7 +70,8 @@ class MessageFirstExecutor(SingleThreadedExecutor):
                 if not self.context.ok():
                     return False
                 self._held = _Held(self)
-            ready, others = self._held.wait()
+            held = self._held
+            ready = held.wait()
         except InvalidHandle:
             # Something was destroyed in the meantime.
             return False
@@ -72,9 +79,8 @@ class MessageFirstExecutor(SingleThreadedExecutor):
             # Another rclpy, with other inner names: slower, and right.
             self._knows_rclpy = False
             return False
-        for subscription in ready:
-            _take(subscription)
-        return not others
+        n_messages = sum([inbox.take() for inbox in ready])
+        return not held.has_others(n_messages)
 
     def _release(self) -> None:
         if self._held is not None:
@@ -87,49 +93,40 @@ class _Held:
 
     def __init__(self, executor: SingleThreadedExecutor) -> None:
         nodes = executor.get_nodes()
-        self._subscriptions = [s for node in nodes for s in node.subscriptions]
         self._waitables = [w for node in nodes for w in node.waitables]
-        guards = [guard for node in nodes for guard in node.guards]
-        guards += [executor._guard, executor._sigint_gc]
-        timers = [timer for node in nodes for timer in node.timers]
-        clients = [client for node in nodes for client in node.clients]
-        services = [service for node in nodes for service in node.services]
-        self._stack = ExitStack()
-        try:
-            for entity in (*self._subscriptions, *guards, *timers, *clients, *services):
-                self._stack.enter_context(entity.handle)
+        kinds = {
+            kind: [entity for node in nodes for entity in getattr(node, f'{kind}s')]
+            for kind in ('subscription', 'guard', 'timer', 'client', 'service')
+        }
+        kinds['guard_condition'] = [*kinds.pop('guard'), executor._guard, executor._sigint_gc]
+        entities = [(kind, entity) for kind, each in kinds.items() for entity in each]
+        with ExitStack() as stack:
+            for _, entity in entities:
+                stack.enter_context(entity.handle)
             for waitable in self._waitables:
-                self._stack.enter_context(waitable)
-            self._stack.enter_context(executor.context.handle)
-        except InvalidHandle:
-            self._stack.close()
-            raise
-        sizes = [
-            len(each) for each in (self._subscriptions, guards, timers, clients, services)
-        ] + [0]
-        for waitable in self._waitables:
-            more = waitable.get_num_entities()
-            for index, name in enumerate(
-                ('subscriptions', 'guard_conditions', 'timers', 'clients', 'services', 'events')
-            ):
-                sizes[index] += getattr(more, f'num_{name}')
-        self._wait_set = wait_set = rclpy_implementation.WaitSet(*sizes, executor.context.handle)
-        self._to_add = [
-            (add, entity.handle)
-            for add, entities in (
-                (wait_set.add_subscription, self._subscriptions),
-                (wait_set.add_guard_condition, guards),
-                (wait_set.add_timer, timers),
-                (wait_set.add_client, clients),
-                (wait_set.add_service, services),
-            )
-            for entity in entities
-        ]
-        self._pointers = [s.handle.pointer for s in self._subscriptions]
-        self._is_direct = [not iscoroutinefunction(s.callback) for s in self._subscriptions]
+                stack.enter_context(waitable)
+            stack.enter_context(executor.context.handle)
+            sizes = [
+                len(kinds.get(kind, ()))
+                + sum(getattr(w.get_num_entities(), f'num_{kind}s') for w in self._waitables)
+                for kind in KINDS
+            ]
+            wait_set = rclpy_implementation.WaitSet(*sizes, executor.context.handle)
+            self._wait_set = wait_set
+            self._to_add = [
+                (getattr(wait_set, f'add_{kind}'), entity.handle) for kind, entity in entities
+            ]
+            self._inboxes = {
+                s.handle.pointer: _Inbox(s)
+                for s in kinds['subscription']
+                if not iscoroutinefunction(s.callback)
+            }
+            # From here on, they are given back by close.
+            self._stack = stack.pop_all()
+        self._rounds = 0
 
-    def wait(self) -> tuple[list[Subscription], bool]:
-        """Give subscriptions with messages, and whether anything else is ready."""
+    def wait(self) -> list['_Inbox']:
+        """Wait for anything, and give the subscriptions that have messages."""
         wait_set = self._wait_set
         wait_set.clear_entities()
         for add, handle in self._to_add:
@@ -137,32 +134,56 @@ class _Held:
         for waitable in self._waitables:
             waitable.add_to_wait_set(wait_set)
         wait_set.wait(FOREVER_NS)
-        others = any([wait_set.get_ready_entities(kind) for kind in OTHERS])
-        others |= any([waitable.is_ready(wait_set) for waitable in self._waitables])
         pointers = wait_set.get_ready_entities('subscription')
-        ready = []
-        for subscription, pointer, is_direct in zip(
-            self._subscriptions, self._pointers, self._is_direct
-        ):
-            if pointer in pointers:
-                if is_direct:
-                    ready.append(subscription)
-                else:
-                    others = True
-        return ready, others
+        return [self._inboxes[p] for p in pointers if p in self._inboxes]
+
+    def has_others(self, n_messages: int) -> bool:
+        """
+        Tell whether anything else is ready; to be asked after each wait.
+
+        :param n_messages: how many were taken; if any, others may have to wait for some rounds,
+            since to ask for all of them takes longer than to take a message
+        """
+        wait_set = self._wait_set
+        # A guard condition is not ready a second time.
+        if wait_set.get_ready_entities('guard_condition'):
+            return True
+        self._rounds += 1
+        if n_messages and self._rounds < ROUNDS_WITHOUT_OTHERS:
+            return False
+        self._rounds = 0
+        return (
+            any([wait_set.get_ready_entities(kind) for kind in PATIENT])
+            or any([waitable.is_ready(wait_set) for waitable in self._waitables])
+            or not self._inboxes.keys() >= set(wait_set.get_ready_entities('subscription'))
+        )
 
     def close(self) -> None:
         self._stack.close()
 
 
-def _take(subscription: Subscription) -> None:
-    with subscription.handle:
-        taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-    if taken is None:
-        return
-    # rclpy of Humble has no such types of callbacks: all take the message alone.
-    kinds = getattr(Subscription, 'CallbackType', None)
-    if kinds is None or subscription._callback_type is kinds.MessageOnly:
-        subscription.callback(taken[0])
-    else:
-        subscription.callback(*taken)
+class _Inbox:
+    """A subscription whose callback takes messages, maybe with what came with them."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        self._handle = subscription.handle
+        self._take = self._handle.take_message
+        self._kind = subscription.msg_type, subscription.raw
+        # rclpy of Humble has no such types of callbacks: all take the message alone.
+        kinds = getattr(Subscription, 'CallbackType', None)
+        self._alone = kinds is None or subscription._callback_type is kinds.MessageOnly
+
+    def take(self) -> int:
+        """Hand over what has come, and tell how much it was."""
+        for count in range(MOST_IN_A_ROW):
+            try:
+                with self._handle:
+                    taken = self._take(*self._kind)
+            except InvalidHandle:
+                # Destroyed by the callback of the message before.
+                return count
+            if taken is None:
+                return count
+            self._subscription.callback(*taken[: 1 if self._alone else 2])
+        return MOST_IN_A_ROW

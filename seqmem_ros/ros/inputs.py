@@ -49,7 +49,7 @@ def subscribe(
     Subscribe to joint states.
 
     :param node: node to subscribe from
-    :param on_message: called with each message
+    :param on_message: called with each message, serialised
     :param on_unheard: called with one sentence and the number of publishers so far, when there
         is a publisher whose QoS does not fit
     :returns: the subscription
@@ -70,6 +70,7 @@ def subscribe(
         INPUT_TOPIC,
         on_message,
         input_qos(),
+        raw=True,
         event_callbacks=SubscriptionEventCallbacks(incompatible_qos=on_incompatible_qos),
         qos_overriding_options=QoSOverridingOptions.with_default_policies(),
     )

@@ -12,7 +12,6 @@ from rclpy.lifecycle import LifecycleState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.subscription import Subscription
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from seqmem_ros.core.device import use_device
@@ -20,12 +19,14 @@ from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.estimators import load_estimator
-from seqmem_ros.core.joints import sample_from_message
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
 from seqmem_ros.ros.inputs import message_number
 from seqmem_ros.ros.inputs import subscribe
+from seqmem_ros.ros.joint_reader import JointReader
+from seqmem_ros.ros.joint_reader import MalformedMessage
+from seqmem_ros.ros.messages import Head
 from seqmem_ros.ros.outputs import make_output
 from seqmem_ros.ros.parameter_spec import ON_CONFIGURE
 from seqmem_ros.ros.parameters import declare_parameters
@@ -61,6 +62,7 @@ class SeqmemNode(LifecycleNode):
         self._failure = ''
         self._stream: Stream | None = None
         self._output: Any = None
+        self._reader = JointReader()
         self._subscription: Subscription | None = None
         self._compile_count = 0
         self._publish_every_n = 1
@@ -180,29 +182,33 @@ class SeqmemNode(LifecycleNode):
         tells_receipt = hasattr(Subscription, 'CallbackType')
         return self._on_message_with_info if tells_receipt else self._on_message
 
-    def _on_message_with_info(self, message: JointState, info: dict[str, Any]) -> None:
-        if self._reporter.watches:
-            self._reporter.note_message(message.name, message_number(info))
-        self._take(message, info['received_timestamp'])
+    def _on_message_with_info(self, data: bytes, info: dict[str, Any]) -> None:
+        self._take(data, message_number(info), info['received_timestamp'])
 
-    def _on_message(self, message: JointState) -> None:
-        if self._reporter.watches:
-            self._reporter.note_message(message.name, None)
-        self._take(message, time.time_ns())
+    def _on_message(self, data: bytes) -> None:
+        self._take(data, None, time.time_ns())
 
-    def _take(self, message: JointState, received_ns: int) -> None:
+    def _take(self, data: bytes, number: int | None, received_ns: int) -> None:
         stream = self._stream
         started_ns = time.perf_counter_ns()
+        try:
+            sample, head = self._reader.read(data)
+        except MalformedMessage as error:
+            stream.refuse('drop_malformed', str(error))
+            self._reporter.note_events(stream)
+            return
+        if self._reporter.watches:
+            self._reporter.note_message(sample.names, number)
         # The clock of the node, which runs with a simulation, tells late from started over.
-        now_ns = self.get_clock().now().nanoseconds
+        now_ns = self._now_ns()
         estimate = None
         if now_ns:
-            estimate = stream.push(sample_from_message(message), now_ns)
+            estimate = stream.push(sample, now_ns)
         else:
             stream.refuse('drop_no_clock', NO_CLOCK)
         step_ns = time.perf_counter_ns() - started_ns
         if estimate is not None:
-            self._publish(message, estimate)
+            self._publish(head, estimate)
             latency_ns = time.time_ns() - received_ns
             self._reporter.note_times(latency_ns, step_ns, now_ns - estimate.stamp_ns)
         self._reporter.note_events(stream)
@@ -213,13 +219,18 @@ class SeqmemNode(LifecycleNode):
                 'names in the parameter joints, this is done while configuring'
             )
 
-    def _publish(self, message: JointState, estimate: Estimate) -> None:
+    def _now_ns(self) -> int:
+        clock = self.get_clock()
+        # Without a simulation it is that of the system, and rclpy's way to it is a long one.
+        return clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
+
+    def _publish(self, head: Head, estimate: Estimate) -> None:
         if self._starts != self._stream.starts:
             self._starts, self._turn = self._stream.starts, 0
         due = self._turn % self._publish_every_n == 0
         self._turn += 1
         if due:
-            self._output.publish(message.header, estimate)
+            self._output.publish(head, estimate)
         self._stream.counts['published' if due else 'thinned'] += 1
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Any:

@@ -11,6 +11,7 @@ Float64MultiArray of probabilities, row-major: ``layout.dim[0]`` is labelled
 
 from array import array
 from typing import Any
+from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 import numpy as np
@@ -24,7 +25,6 @@ from std_msgs.msg import String
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
-from seqmem_ros.core.joints import stamp_to_ns
 
 try:
     from vision_msgs.msg import Classification
@@ -62,34 +62,58 @@ def message_from_sample(sample: JointSample, frame_id: str = '') -> JointState:
     )
 
 
-def header_for(header: Header, estimate: Estimate) -> Header:
+class Head(NamedTuple):
+    """
+    The header of a message.
+
+    :ivar sec: of the stamp, s
+    :ivar nanosec: of the stamp, ns; as it came, also if it is a second or more
+    :ivar frame_id: name of the frame
+    """
+
+    sec: int
+    nanosec: int
+    frame_id: str
+
+
+def head_of(header: Header) -> Head:
+    """
+    Read a header.
+
+    :param header: the header
+    :returns: the same content
+    """
+    return Head(header.stamp.sec, header.stamp.nanosec, header.frame_id)
+
+
+def head_for(head: Head, estimate: Estimate) -> Head:
     """
     Say which header an estimate gets: that of its input, bit for bit.
 
-    :param header: header of the input
+    :param head: header of the input
     :param estimate: the estimate
     :returns: the same object; a new one only if the input had no stamp and got one on receipt,
         or if the newest part of a merged vector came in another message
     """
-    if stamp_to_ns(header.stamp) == estimate.stamp_ns:
-        return header
-    return Header(stamp=time_from_ns(estimate.stamp_ns), frame_id=header.frame_id)
+    if head.sec * NANOSECONDS_PER_SECOND + head.nanosec == estimate.stamp_ns:
+        return head
+    return Head(*divmod(estimate.stamp_ns, NANOSECONDS_PER_SECOND), head.frame_id)
 
 
-def fill_joint_state(message: JointState, header: Header, estimate: Estimate) -> None:
+def joint_state(head: Head, estimate: Estimate) -> JointState:
     """
-    Write velocities into a message that is used again and again.
+    Write positions and velocities.
 
-    Making a JointState costs more than filling one, and publishing copies it.
-
-    :param message: message to overwrite; its effort stays as it is
-    :param header: header of the output
+    :param head: header of the output
     :param estimate: positions and velocities of the joints
+    :returns: the message
     """
-    message.header = header
-    message.name = estimate.names
-    message.position = _doubles(estimate.position)
-    message.velocity = _doubles(estimate.velocity)
+    return JointState(
+        header=_header(head),
+        name=list(estimate.names),
+        position=_doubles(estimate.position),
+        velocity=_doubles(estimate.velocity),
+    )
 
 
 def label_text(estimate: Estimate, per_joint: bool) -> String:
@@ -127,12 +151,12 @@ def label_scores(
 
 
 def label_classification(
-    header: Header, estimate: Estimate, labels: tuple[str, ...], per_joint: bool
+    head: Head, estimate: Estimate, labels: tuple[str, ...], per_joint: bool
 ) -> Any:
     """
     Write all labels with their probabilities, stamped, where vision_msgs is installed.
 
-    :param header: header of the output
+    :param head: header of the output
     :param estimate: scores, shape (J, L) or (1, L)
     :param labels: names of the L labels
     :param per_joint: whether there is a row for each joint
@@ -143,7 +167,11 @@ def label_classification(
         for prefix, scores in zip(_prefixes(estimate, per_joint), estimate.scores)
         for label, score in zip(labels, scores)
     ]
-    return Classification(header=header, results=results)
+    return Classification(header=_header(head), results=results)
+
+
+def _header(head: Head) -> Header:
+    return Header(stamp=Time(sec=head.sec, nanosec=head.nanosec), frame_id=head.frame_id)
 
 
 def _prefixes(estimate: Estimate, per_joint: bool) -> list[str]:

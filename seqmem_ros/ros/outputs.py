@@ -9,7 +9,6 @@ from rclpy.qos import QoSReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_msgs.msg import Header
 from std_msgs.msg import String
 
 from seqmem_ros.core.errors import SeqmemError
@@ -18,6 +17,8 @@ from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.ros import messages
 from seqmem_ros.ros.inputs import INPUT_TOPIC
 from seqmem_ros.ros.inputs import QUEUE_DEPTH
+from seqmem_ros.ros.joint_writer import JointWriter
+from seqmem_ros.ros.messages import Head
 
 
 def output_qos() -> QoSProfile:
@@ -44,18 +45,16 @@ class VelocityOutput:
     def __init__(self, node: LifecycleNode) -> None:
         self._node = node
         self._publisher = _publisher(node, JointState, '~/joint_states')
-        self._message = JointState()
+        self._writer = JointWriter()
 
-    def publish(self, header: Header, estimate: Estimate) -> None:
+    def publish(self, head: Head, estimate: Estimate) -> None:
         """
         Publish one estimate.
 
-        :param header: header of the input
+        :param head: header of the input
         :param estimate: the estimate
         """
-        header = messages.header_for(header, estimate)
-        messages.fill_joint_state(self._message, header, estimate)
-        self._publisher.publish(self._message)
+        self._publisher.publish(self._writer.write(messages.head_for(head, estimate), estimate))
 
     def destroy(self) -> None:
         """Take the topic back."""
@@ -81,20 +80,20 @@ class LabelOutput:
         if messages.Classification is not None:
             self._classification = _publisher(node, messages.Classification, '~/classification')
 
-    def publish(self, header: Header, estimate: Estimate) -> None:
+    def publish(self, head: Head, estimate: Estimate) -> None:
         """
         Publish one estimate.
 
-        :param header: header of the input
+        :param head: header of the input
         :param estimate: the estimate
         """
         per_joint = self._per_joint
         self._label.publish(messages.label_text(estimate, per_joint))
         self._scores.publish(messages.label_scores(estimate, self._labels, per_joint))
         if self._classification is not None:
-            header = messages.header_for(header, estimate)
+            head = messages.head_for(head, estimate)
             self._classification.publish(
-                messages.label_classification(header, estimate, self._labels, per_joint)
+                messages.label_classification(head, estimate, self._labels, per_joint)
             )
 
     def destroy(self) -> None:

@@ -57,14 +57,14 @@ class Reporter:
         self._watch = PublisherWatch()
         self._n_unheard = 0
 
-    def note_message(self, names: list[str], number: int | None) -> None:
+    def note_message(self, names: tuple[str, ...], number: int | None) -> None:
         """
         Take note of who sends which joints.
 
         :param names: joints of a message
         :param number: its number, as its publisher counts; None if unknown
         """
-        self._watch.note(tuple(names), number)
+        self._watch.note(names, number)
 
     def note_times(self, latency_ns: int, step_ns: int, age_ns: int) -> None:
         """

@@ -25,11 +25,12 @@ TIMEOUT_S = 60.0
 START_NS = 1_700_000_000_123_456_789
 PERIOD_NS = 10_000_000
 NAMES = ('shoulder', 'elbow', 'wrist')
-# By default the node keeps 50 messages, half a second of these tests; on a busy machine it may
-# get no time for longer than that.
+# By default the node keeps 50 messages each way, half a second of these tests; on a busy machine
+# it, or the test, may get no time for longer than that.
 LOSSLESS = {
     'qos_overrides./joint_states.subscription.reliability': 'reliable',
     'qos_overrides./joint_states.subscription.depth': 1000,
+    'qos_overrides./seqmem/joint_states.publisher.depth': 1000,
 }
 
 
@@ -87,7 +88,7 @@ class Harness:
         return process
 
     def collect(
-        self, topic: str = '/seqmem/joint_states', message_type: Any = JointState, qos: Any = 100
+        self, topic: str = '/seqmem/joint_states', message_type: Any = JointState, qos: Any = 1000
     ) -> list:
         messages: list = []
         self.node.create_subscription(message_type, topic, messages.append, qos)

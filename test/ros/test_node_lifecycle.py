@@ -49,6 +49,9 @@ def test_a_whole_life(harness):
     assert harness.spin_until(lambda: len(received) == 6)
     assert change(harness, Transition.TRANSITION_DEACTIVATE)
     assert harness.spin_until(lambda: harness.node.count_subscribers('/joint_states') == 0)
+    # The list of names runs ahead of the connections; the next player must not take the old
+    # subscription for the new one.
+    assert harness.spin_until(lambda: player._publisher.get_subscription_count() == 0)
     assert change(harness, Transition.TRANSITION_ACTIVATE)
     player = harness.player()
     harness.play(player, samples[10:20])

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from ros_harness import Domain
 from ros_harness import Harness
 from ros_harness import PERIOD_NS
@@ -20,6 +21,7 @@ from ros_harness import START_NS
 from std_srvs.srv import Trigger
 
 from seqmem_ros.core.joints import JointSample
+from seqmem_ros.ros.messages import message_from_sample
 from seqmem_ros.ros.player import Player
 from seqmem_ros.ros.process import environment_on_this_machine
 
@@ -152,6 +154,27 @@ def test_lengths_that_do_not_fit_and_fields_that_lack(bench):
     assert [m.velocity.tolist() for m in out.estimates] == [pytest.approx([1.0, 2.0])] * 5
     assert out.worst.level == DiagnosticStatus.WARN
     assert bench.process.output().count('drop_length_mismatch: ') == 1
+
+
+def test_bytes_that_are_no_joint_state_are_counted_and_nothing_else(bench):
+    samples = script(8)
+    halves = samples[:6], samples[6:]
+    bench.run(halves[0])
+    bench.reports.clear()
+    assert bench.harness.spin_until(lambda: bench.reports)
+    before = bench.counts()
+    bench.estimates.clear()
+    whole = serialize_message(message_from_sample(samples[6]))
+    for data in (whole[:30], b'\0\1\0\0' + 40 * b'\xff'):
+        bench.player._publisher.publish(data)
+    bench.harness.play(bench.player, halves[1], rate=float('inf'))
+    wanted = before['received'] + 4
+    assert bench.harness.spin_until(lambda: bench.counts()['received'] == wanted)
+    told = bench.counts() - before
+    assert (told['drop_malformed'], told['estimated']) == (2, 2)
+    assert bench.harness.spin_until(lambda: len(bench.estimates) == 2)
+    assert [m.velocity.tolist() for m in bench.estimates] == [pytest.approx([1.0, 2.0])] * 2
+    assert bench.process.output().count('drop_malformed: expected a serialised sensor_msgs') == 1
 
 
 def test_names_that_are_omitted_are_those_assumed(bench):
@@ -291,7 +314,8 @@ def test_two_publishers_of_the_same_joints_are_told(bench):
         for k in range(200):
             bench.harness.play(bench.player, script(1, start=2 * k), rate=float('inf'))
             bench.harness.play(second, script(1, start=2 * k + 1), rate=float('inf'))
-            bench.harness.spin(0.01)
+            # For its whole length: the reports that tell come twenty times a second.
+            bench.harness.spin_until(lambda: False, 0.01)
             if any(told in r.status[0].message for r in bench.reports):
                 break
         assert told in {r.status[0].message.partition(';')[0] for r in bench.reports}

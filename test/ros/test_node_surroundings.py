@@ -11,9 +11,21 @@ from ros_harness import arm_samples
 from ros_harness import stamps_ns
 from ros_harness import TIMEOUT_S
 from rosgraph_msgs.msg import Clock
+from std_srvs.srv import Trigger
 
 from seqmem_ros.ros.player import Player
 from seqmem_ros.ros.process import NodeProcess
+
+OTHER_RCLPY = """
+from seqmem_ros.ros import executor
+
+class OtherNames:
+    def __getattr__(self, name):
+        print('asked for', name, flush=True)
+        raise AttributeError(name)
+
+executor.rclpy_implementation = OtherNames()
+"""
 
 
 def counts_of(reports):
@@ -98,3 +110,21 @@ def test_a_device_that_is_not_there_is_one_line(ros_domain, variable, monkeypatc
     assert 'Traceback' not in output
     assert "parameter device: expected a device that jax has, got 'gpu'" in output
     assert "set it to 'cpu', or install jax for that device" in output.strip().splitlines()[-1]
+
+
+def test_where_rclpy_has_other_inner_names_all_goes_its_own_way(harness, tmp_path, monkeypatch):
+    (tmp_path / 'sitecustomize.py').write_text(OTHER_RCLPY)
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    received = harness.collect()
+    reports = harness.collect('/diagnostics', DiagnosticArray)
+    process = harness.start({'model': 'difference', 'diagnostics_rate_hz': 20.0})
+    samples = arm_samples(100)
+    harness.play(harness.player(), samples[:50])
+    assert harness.spin_until(lambda: len(received) == 46), len(received)
+    assert harness.call(Trigger, '/seqmem/reset').success
+    harness.play(harness.player(), samples[50:])
+    assert harness.spin_until(lambda: len(received) == 92), len(received)
+    assert stamps_ns(received) == [s.stamp_ns for s in samples[4:50] + samples[54:]]
+    assert harness.spin_until(lambda: counts_of(reports).get('estimated') == 92)
+    assert process.output().count('asked for') == 1
+    assert process.stop() == 0
