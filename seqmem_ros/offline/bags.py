@@ -16,8 +16,6 @@ import logging
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
@@ -25,6 +23,7 @@ from seqmem_ros.offline.bag_writer import write_joint_bag
 from seqmem_ros.offline.joint_decoder import Decoder
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.salvage import RawMessage
+from seqmem_ros.offline.stamp_order import by_stamp
 from seqmem_ros.offline.storage import no_warning
 from seqmem_ros.offline.storage import open_bag
 from seqmem_ros.offline.storage import Storage
@@ -67,8 +66,8 @@ class Selection:
     :param topic: its name; None takes the only one of type ``sensor_msgs/JointState``
     :param start_s: skip what was recorded before, in s after the first joint state
     :param end_s: skip what was recorded from then on, in s after the first joint state
-    :param order: ``'record'``: as recorded; ``'header'``: by their stamps, for which the joint
-        states of the whole bag are held in memory
+    :param order: ``'record'``: as recorded; ``'header'``: by their stamps, for which they wait in
+        a temporary file until all have been read
     :raises SeqmemError: if a value is out of its range
     """
 
@@ -157,8 +156,8 @@ def read_joint_blocks(
     :param path: folder of a rosbag2, or an ``.mcap``, ``.db3`` or ``.bag`` file
     :param selection: topic, stretch and order; None: all of the only topic, as recorded
     :param warn: called with each warning; None logs it
-    :returns: iterator of blocks; in the order of recording, memory stays bounded by the bag's
-        largest chunk and a few thousand messages
+    :returns: iterator of blocks; memory stays bounded by the bag's largest chunk and a few
+        thousand messages, and in the order of stamps 24 bytes a message
     :raises SeqmemError: if the bag or the topic cannot be read, before the first message
     """
     warn = warn or logging.getLogger(__name__).warning
@@ -169,7 +168,7 @@ def read_joint_blocks(
     name = choose_topic(topics, selection.topic, path)
     blocks = _blocks(path, storages, name, selection, warn)
     if selection.order == 'header':
-        blocks = _by_stamp(list(blocks))
+        blocks = by_stamp(blocks)
     return chain([next(blocks)], blocks)
 
 
@@ -226,15 +225,3 @@ class _Clock:
         good = self._selection.start_s <= time_s < self._selection.end_s
         self.skipped += not good
         return good
-
-
-def _by_stamp(blocks: list[JointBlock]) -> Iterator[JointBlock]:
-    """Sort messages by stamp, those without one by record time; ties stay as recorded."""
-    times = [np.where(block.stamp_ns == 0, block.record_ns, block.stamp_ns) for block in blocks]
-    owner = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    first = np.cumsum([0, *(len(block) for block in blocks)])
-    order = np.argsort(np.concatenate(times), kind='stable')
-    cuts = np.flatnonzero(np.diff(owner[order])) + 1
-    for rows in np.split(order, cuts):
-        block = owner[rows[0]]
-        yield blocks[block].rows(rows - first[block])
