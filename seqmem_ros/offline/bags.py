@@ -16,6 +16,8 @@ import logging
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
@@ -23,6 +25,7 @@ from seqmem_ros.offline.bag_writer import write_joint_bag
 from seqmem_ros.offline.joint_decoder import Decoder
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.salvage import RawMessage
+from seqmem_ros.offline.salvage import RawRows
 from seqmem_ros.offline.stamp_order import by_stamp
 from seqmem_ros.offline.storage import no_warning
 from seqmem_ros.offline.storage import open_bag
@@ -212,16 +215,24 @@ class _Clock:
         self.skipped = 0
         self.longest_s = 0.0
 
-    def within(self, raws: Iterable[RawMessage]) -> Iterable[RawMessage]:
+    def within(self, raws: Iterable[RawMessage | RawRows]) -> Iterable[RawMessage | RawRows]:
         if self._selection.start_s == 0.0 and self._selection.end_s == float('inf'):
             return raws
-        return (raw for raw in raws if self._admits(raw.record_ns))
+        return self._chosen(raws)
 
-    def _admits(self, record_ns: int) -> bool:
+    def _chosen(self, raws: Iterable[RawMessage | RawRows]) -> Iterator[RawMessage | RawRows]:
+        for raw in raws:
+            admitted = self._admits(np.atleast_1d(raw.record_ns))
+            if isinstance(raw, RawRows):
+                raw = RawRows(raw.record_ns[admitted], raw.rows[admitted], raw.encoding)
+            if admitted.any():
+                yield raw
+
+    def _admits(self, record_ns: np.ndarray) -> np.ndarray:
         if self._first_ns is None:
-            self._first_ns = record_ns
+            self._first_ns = int(record_ns[0])
         time_s = (record_ns - self._first_ns) / NANOSECONDS_PER_SECOND
-        self.longest_s = max(self.longest_s, time_s)
-        good = self._selection.start_s <= time_s < self._selection.end_s
-        self.skipped += not good
+        self.longest_s = max(self.longest_s, float(time_s.max()))
+        good = (self._selection.start_s <= time_s) & (time_s < self._selection.end_s)
+        self.skipped += int(np.sum(~good))
         return good

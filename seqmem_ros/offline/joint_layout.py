@@ -7,6 +7,7 @@ alignment counted from the end of its 4-byte header (CORBA 3.3 part 2, Section 9
 packed little-endian form of ROS 1 (wiki.ros.org/msg, "Serialization").
 """
 
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -160,24 +161,41 @@ def run_length(datas: Sequence[bytes], layout: Layout, start: int) -> tuple[int,
         while stop < min(start + longest, len(datas)) and len(datas[stop]) == layout.size:
             stop += 1
         rows = np.frombuffer(b''.join(datas[start:stop]), np.uint8).reshape(-1, layout.size)
-        fixed = _fixed_bytes(layout)
-        different = np.flatnonzero((rows[:, fixed] != rows[0, fixed]).any(axis=1))
-        if len(different):
-            return int(different[0]), rows[: different[0]]
+        count = same_layout(rows, layout)
+        if count < len(rows):
+            return count, rows[:count]
         if stop < start + longest:
             return len(rows), rows
         # Layouts that take turns would else be joined again and again.
         longest *= 8
 
 
-def _fixed_bytes(layout: Layout) -> np.ndarray:
-    fixed = np.ones(layout.size, dtype=bool)
-    fixed[layout.stamp_at : layout.stamp_at + 8] = False
-    if layout.encoding == 'ros1':
-        fixed[: layout.stamp_at] = False  # the header's sequence number
-    for at, size in layout.fields:
-        fixed[at : at + 8 * size] = False
-    return np.flatnonzero(fixed)
+def same_layout(rows: np.ndarray, layout: Layout) -> int:
+    """
+    Find how many messages of one size differ from the first in numbers alone.
+
+    :param rows: their bytes, uint8, shape (n, size)
+    :param layout: of the first
+    :returns: how many from the first on
+    """
+    count = len(rows)
+    for part in _fixed_parts(layout):
+        different = (rows[:count, part] != rows[0, part]).any(axis=1)
+        if different.any():
+            count = int(np.argmax(different))
+    return count
+
+
+def _fixed_parts(layout: Layout) -> Iterator[slice]:
+    """Name the bytes that are no numbers."""
+    # In ROS 1, the header's sequence number stands before the stamp.
+    begin = 0 if layout.encoding == 'cdr' else layout.stamp_at
+    for at, n_bytes in ((layout.stamp_at, 8), *((at, 8 * size) for at, size in layout.fields)):
+        if at > begin:
+            yield slice(begin, at)
+        begin = at + n_bytes
+    if begin < layout.size:
+        yield slice(begin, layout.size)
 
 
 def decode_run(rows: np.ndarray, layout: Layout, record_ns: np.ndarray) -> JointBlock:

@@ -18,7 +18,9 @@ from rosbags import rosbag2
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.offline import salvage
+from seqmem_ros.offline.mcap_chunks import read_by_chunks
 from seqmem_ros.offline.salvage import RawMessage
+from seqmem_ros.offline.salvage import RawRows
 from seqmem_ros.offline.salvage_bag1 import scan_bag1
 from seqmem_ros.offline.salvage_mcap import scan_mcap
 from seqmem_ros.offline.salvage_sqlite3 import has_write_ahead_log
@@ -29,7 +31,7 @@ from seqmem_ros.offline.unpacked import PACKED_SUFFIX
 from seqmem_ros.offline.unpacked import Unpacked
 
 Warn = Callable[[str], None]
-Messages = Callable[[str, Warn], Iterator[RawMessage]]
+Messages = Callable[[str, Warn], Iterator[RawMessage | RawRows]]
 
 _SCANS = {
     salvage.MCAP_MAGIC: scan_mcap,
@@ -200,12 +202,18 @@ def _open_indexed(path: Path, reader: Any, fallback: Messages) -> Storage:
 
 def _indexed_messages(
     path: Path, reader: Any, fallback: Messages, topic: str, note: Warn
-) -> Iterator[RawMessage]:
+) -> Iterator[RawMessage | RawRows]:
     """Yield messages by the index; if it leads nowhere, go on without it."""
     encoding = 'ros1' if reader is rosbag1.Reader else 'cdr'
     last_ns = -1
     try:
         with reader(path) as bag:
+            chunked = read_by_chunks(bag, topic)
+            if chunked is not None:
+                for rows in chunked:
+                    last_ns = int(rows.record_ns[-1])
+                    yield rows
+                return
             connections = [x for x in bag.connections if x.topic == topic]
             for connection, record_ns, data in bag.messages(connections):
                 last_ns = record_ns
