@@ -7,16 +7,15 @@ array. Other files are left to rosbags, which goes through them one message at a
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 import struct
-from typing import Any
 from typing import NamedTuple
 import zlib
 
 import numpy as np
-from rosbags.rosbag2.storage_mcap import McapReader
 
 from seqmem_ros.offline.salvage import decompress
 from seqmem_ros.offline.salvage import MCAP_MAGIC
@@ -37,24 +36,17 @@ class _Chunk(NamedTuple):
     index_at: int
 
 
-def read_by_chunks(bag: Any, topic: str) -> Iterator[RawRows] | None:
+def read_by_chunks(paths: Sequence[Path], topic: str) -> Iterator[RawRows] | None:
     """
-    Read what rosbags has opened.
+    Read files one after the other.
 
-    :param bag: a reader of rosbags, open
+    :param paths: MCAP files
     :param topic: name of the topic
     :returns: its messages, as rosbags would give them; None if that is left to rosbags. Reading
         may raise any exception where a file is damaged
     """
-    storage = getattr(bag, 'storage', None)
-    parts = getattr(storage, 'storages', [storage])
-    if (
-        not all(isinstance(part, McapReader) for part in parts)
-        or bag.compression_mode == 'message'
-    ):
-        return None
     try:
-        files = [McapChunks(part.path, topic) for part in parts]
+        files = [McapChunks(path, topic) for path in paths]
     except Exception:
         # Whatever is wrong with the index, rosbags says it.
         return None

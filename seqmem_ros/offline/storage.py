@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from rosbags import rosbag1
 from rosbags import rosbag2
+from rosbags.rosbag2.storage_mcap import McapReader
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.offline import salvage
@@ -208,7 +209,8 @@ def _indexed_messages(
     last_ns = -1
     try:
         with reader(path) as bag:
-            chunked = read_by_chunks(bag, topic)
+            files = _mcap_files(bag)
+            chunked = read_by_chunks(files, topic) if files else None
             if chunked is not None:
                 for rows in chunked:
                     last_ns = int(rows.record_ns[-1])
@@ -225,6 +227,18 @@ def _indexed_messages(
     for raw in fallback(topic, note):
         if raw.record_ns > last_ns:
             yield raw
+
+
+def _mcap_files(bag: Any) -> list[Path]:
+    """List the files of a bag of which each message is there as it is; none of other bags."""
+    storage = getattr(bag, 'storage', None)
+    parts = getattr(storage, 'storages', [storage])
+    if (
+        not all(isinstance(part, McapReader) for part in parts)
+        or bag.compression_mode == 'message'
+    ):
+        return []
+    return [part.path for part in parts]
 
 
 def _open_scanned(path: Path, scan: Any) -> Storage:
