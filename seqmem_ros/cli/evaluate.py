@@ -10,6 +10,7 @@ from typing import Any
 from seqmem_ros.cli.evaluate_options import add_options
 from seqmem_ros.cli.evaluate_options import EPILOG
 from seqmem_ros.cli.evaluate_options import names_in
+from seqmem_ros.cli.stretch_options import selection_from
 from seqmem_ros.core.errors import SeqmemError
 
 
@@ -118,7 +119,6 @@ def _jobs(args: argparse.Namespace) -> list:
 
 def _setting(args: argparse.Namespace) -> Any:
     from seqmem_ros.core.options import StreamOptions
-    from seqmem_ros.offline.bags import Selection
     from seqmem_ros.offline.degrade import AS_RECORDED
     from seqmem_ros.offline.degrade import Degradation
     from seqmem_ros.offline.evaluate import Setting
@@ -134,7 +134,7 @@ def _setting(args: argparse.Namespace) -> Any:
     return Setting(
         AS_RECORDED if args.no_degrade else degradation,
         options,
-        Selection(args.topic, args.start, args.end, args.order),
+        selection_from(args),
         args.reference_window,
         args.labels,
         args.fast,

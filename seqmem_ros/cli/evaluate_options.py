@@ -2,6 +2,7 @@
 
 import argparse
 
+from seqmem_ros.cli.stretch_options import add_stretch
 from seqmem_ros.core.estimators import FILTERS
 
 DEFAULT_FILTERS = ('difference', 'lowpass', 'savgol', 'kalman')
@@ -72,23 +73,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         type=names_in,
         default=(),
     )
-    group.add_argument(
-        '--start', type=float, default=0.0, metavar='S', help='skip the first S seconds (0)'
-    )
-    group.add_argument(
-        '--end',
-        type=float,
-        default=float('inf'),
-        metavar='S',
-        help='stop S seconds after the first joint state (at the end)',
-    )
-    group.add_argument(
-        '--order',
-        choices=('record', 'header'),
-        default='record',
-        help='go by the time of recording, as a node would have heard them, or by the stamps '
-        '(%(default)s)',
-    )
+    add_stretch(group)
 
 
 def _add_estimators(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +125,11 @@ def _add_estimators(parser: argparse.ArgumentParser) -> None:
         'to 1e-5 rad/s, probabilities of labels to 1e-3',
     )
     group.add_argument(
-        '--jobs', type=int, default=1, metavar='N', help='bags at once, in processes (1)'
+        '--jobs',
+        type=int,
+        default=1,
+        metavar='N',
+        help='bags at once, each in a process of its own; one bag is not divided (1)',
     )
 
 

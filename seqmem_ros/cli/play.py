@@ -1,13 +1,20 @@
 """``seqmem play``: the joint states of a bag as real messages."""
 
 import argparse
+from array import array
+from collections.abc import Iterable
 from collections.abc import Iterator
 import gc
+from itertools import chain
+from itertools import takewhile
+import logging
 import math
 import sys
 import time
 from typing import Any
 
+from seqmem_ros.cli.stretch_options import add_stretch
+from seqmem_ros.cli.stretch_options import selection_from
 from seqmem_ros.core.errors import SeqmemError
 
 _EPILOG = """\
@@ -43,22 +50,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--to', metavar='TOPIC', help='publish there (the topic of the bag)')
     parser.add_argument('--rate', type=float, default=1.0, help='pace, 2 is twice (%(default)s)')
     parser.add_argument('--loop', action='store_true', help='again and again')
-    parser.add_argument(
-        '--start', type=float, default=0.0, metavar='S', help='skip the first S seconds (0)'
-    )
-    parser.add_argument(
-        '--end',
-        type=float,
-        default=math.inf,
-        metavar='S',
-        help='stop S seconds after the first joint state (at the end)',
-    )
-    parser.add_argument(
-        '--order',
-        choices=('record', 'header'),
-        default='record',
-        help='pace and order of the record times or of the stamps (%(default)s)',
-    )
+    add_stretch(parser)
     parser.add_argument(
         '--clock',
         nargs='?',
@@ -89,23 +81,31 @@ def run(args: argparse.Namespace) -> int:
     :raises SeqmemError: if the bag cannot be used
     :raises KeyboardInterrupt: if interrupted, after the report
     """
+    # All of them first, so that a missing ROS is said before anything else happens.
     from seqmem_ros.offline.bags import list_topics
-    from seqmem_ros.offline.bags import read_joint_blocks
-    from seqmem_ros.offline.bags import Selection
+    from seqmem_ros.offline.read_ahead import reading_ahead
     from seqmem_ros.offline.topics import choose_topic
     from seqmem_ros.ros.player import Pace
     from seqmem_ros.ros.player import playing_node
 
     pace = Pace(args.rate)
-    selection = Selection(args.topic, args.start, args.end, args.order)
-    topic = choose_topic(list_topics(args.bag), args.topic, args.bag)
-    # Decoded beforehand: a pause to decode would be one for whoever listens.
-    blocks = list(read_joint_blocks(args.bag, selection))
-    with playing_node() as node:
-        return _play(args, node, args.to or f'/{topic.lstrip("/")}', blocks, pace)
+    selection = selection_from(args)
+    topics = list_topics(args.bag)
+    topic = choose_topic(topics, args.topic, args.bag)
+    whole = args.start == 0.0 and math.isinf(args.end)
+    count = topics[topic].count if whole else None
+    to = args.to or f'/{topic.lstrip("/")}'
+    warn = logging.getLogger(__name__).warning
+    with reading_ahead(args.bag, selection.with_topic(topic), warn, args.loop) as blocks:
+        # A bag that cannot be read is told before anybody waits for its messages.
+        blocks = chain([next(blocks)], blocks)
+        with playing_node() as node:
+            return _play(args, node, to, blocks, count, pace)
 
 
-def _play(args: argparse.Namespace, node: Any, topic: str, blocks: list, pace: Any) -> int:
+def _play(
+    args: argparse.Namespace, node: Any, topic: str, blocks: Iterator, count: int | None, pace: Any
+) -> int:
     from seqmem_ros.cli.keyboard import keyboard
     from seqmem_ros.ros.player import ClockPublisher
     from seqmem_ros.ros.player import Player
@@ -114,9 +114,10 @@ def _play(args: argparse.Namespace, node: Any, topic: str, blocks: list, pace: A
     player = Player(node, topic, reliable=args.qos == 'reliable')
     clock = None if args.clock is None else ClockPublisher(node, pace, args.clock)
     _find_listener(player, args.wait)
-    count = sum(len(block) for block in blocks)
-    print(f'{args.bag}: {count} messages to {player.topic} ({args.qos}), rate {args.rate:g}')
-    late_s: list[float] = []
+    what = args.bag if count is None else f'{args.bag}: {count} messages'
+    print(f'{what} to {player.topic} ({args.qos}), rate {args.rate:g}')
+    # Four bytes a message: a loop may go on for days.
+    late_s = array('f')
     started_s = time.monotonic()
     # A collection of garbage takes milliseconds.
     gc.collect()
@@ -124,7 +125,7 @@ def _play(args: argparse.Namespace, node: Any, topic: str, blocks: list, pace: A
     try:
         with keyboard() as keys, _bar(None if args.loop else count) as bar:
             pace.idle = _Idle(pace, keys, clock, bar)
-            for samples in _rounds(blocks, args.order, args.loop, pace):
+            for samples in _rounds(blocks, args.order, pace):
                 player.play(samples, pace=pace, lateness_s=late_s, on_progress=bar.update)
     finally:
         gc.enable()
@@ -140,19 +141,21 @@ def _find_listener(player: Any, timeout_s: float) -> None:
         print(f'seqmem: nobody listens to {player.topic} yet', file=sys.stderr)
 
 
-def _rounds(blocks: list, order: str, loop: bool, pace: Any) -> Iterator:
-    """Yield the samples of the bag, once or for ever."""
-    while True:
+def _rounds(blocks: Iterator, order: str, pace: Any) -> Iterator:
+    """Yield the samples of the bag, once for each time that it comes to its end."""
+    for first in blocks:
         pace.restart()
-        yield (
-            (int(block.stamp_ns[row] or block.record_ns[row])
-             if order == 'header' else int(block.record_ns[row]),
-             block.sample(row), block.frame_id)
-            for block in blocks
-            for row in range(len(block))
-        )  # fmt: skip
-        if not loop:
-            return
+        rest = takewhile(lambda block: block is not None, blocks)
+        yield _timed(chain([first], rest), order)
+
+
+def _timed(blocks: Iterable, order: str) -> Iterator:
+    for block in blocks:
+        for row in range(len(block)):
+            at_ns = int(block.record_ns[row])
+            if order == 'header':
+                at_ns = int(block.stamp_ns[row]) or at_ns
+            yield at_ns, block.sample(row), block.frame_id
 
 
 class _Idle:

@@ -4,7 +4,7 @@ Where in a serialised ``sensor_msgs/JointState`` what stands.
 Layouts: the Common Data Representation of OMG DDSI-RTPS, little-endian, with alignment counted
 from the end of its 4-byte header (CORBA 3.3 part 2, Section 9.3), and the packed little-endian
 form of ROS 1 (wiki.ros.org/msg, "Serialization"). Messages of one publisher mostly differ in
-stamp and numbers alone, so one layout serves many of them: see :func:`fixed_bytes`.
+stamp and numbers alone, so one layout serves many of them: see :func:`fixed_parts`.
 """
 
 import struct
@@ -118,18 +118,27 @@ def find_layout(
     return Layout(len(data), cursor.at, encoding, stamp_at, names, frame_id, fields, texts)
 
 
-def fixed_bytes(layout: Layout) -> np.ndarray:
+def fixed_parts(layout: Layout) -> tuple[tuple[int, int], ...]:
     """
     Tell which bytes all messages of one layout have in common.
 
     Stamp and numbers differ; padding may hold whatever was in the writer's memory.
 
     :param layout: the layout
+    :returns: offset and end of each stretch of them
+    """
+    encapsulation = ((0, len(_CDR_LITTLE_ENDIAN)),) if layout.encoding == 'cdr' else ()
+    return encapsulation + layout.texts
+
+
+def fixed_bytes(layout: Layout) -> np.ndarray:
+    """
+    Tell the same as :func:`fixed_parts`, byte by byte.
+
+    :param layout: the layout
     :returns: bool, shape (size,)
     """
     fixed = np.zeros(layout.size, dtype=bool)
-    if layout.encoding == 'cdr':
-        fixed[: len(_CDR_LITTLE_ENDIAN)] = True
-    for start, stop in layout.texts:
+    for start, stop in fixed_parts(layout):
         fixed[start:stop] = True
     return fixed

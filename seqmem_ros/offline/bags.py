@@ -25,6 +25,8 @@ from seqmem_ros.offline.bag_writer import write_joint_bag
 from seqmem_ros.offline.joint_decoder import Decoder
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.salvage import RawMessage
+from seqmem_ros.offline.salvage import RawRows
+from seqmem_ros.offline.stamp_order import by_stamp
 from seqmem_ros.offline.storage import no_warning
 from seqmem_ros.offline.storage import open_bag
 from seqmem_ros.offline.storage import Storage
@@ -67,8 +69,8 @@ class Selection:
     :param topic: its name; None takes the only one of type ``sensor_msgs/JointState``
     :param start_s: skip what was recorded before, in s after the first joint state
     :param end_s: skip what was recorded from then on, in s after the first joint state
-    :param order: ``'record'``: as recorded; ``'header'``: by their stamps, for which the joint
-        states of the whole bag are held in memory
+    :param order: ``'record'``: as recorded; ``'header'``: by their stamps, for which they wait in
+        a temporary file until all have been read
     :raises SeqmemError: if a value is out of its range
     """
 
@@ -157,8 +159,8 @@ def read_joint_blocks(
     :param path: folder of a rosbag2, or an ``.mcap``, ``.db3`` or ``.bag`` file
     :param selection: topic, stretch and order; None: all of the only topic, as recorded
     :param warn: called with each warning; None logs it
-    :returns: iterator of blocks; in the order of recording, memory stays bounded by the bag's
-        largest chunk and a few thousand messages
+    :returns: iterator of blocks; memory stays bounded by the bag's largest chunk and a few
+        thousand messages, and in the order of stamps 24 bytes a message
     :raises SeqmemError: if the bag or the topic cannot be read, before the first message
     """
     warn = warn or logging.getLogger(__name__).warning
@@ -169,7 +171,7 @@ def read_joint_blocks(
     name = choose_topic(topics, selection.topic, path)
     blocks = _blocks(path, storages, name, selection, warn)
     if selection.order == 'header':
-        blocks = _by_stamp(list(blocks))
+        blocks = by_stamp(blocks)
     return chain([next(blocks)], blocks)
 
 
@@ -213,28 +215,24 @@ class _Clock:
         self.skipped = 0
         self.longest_s = 0.0
 
-    def within(self, raws: Iterable[RawMessage]) -> Iterable[RawMessage]:
+    def within(self, raws: Iterable[RawMessage | RawRows]) -> Iterable[RawMessage | RawRows]:
         if self._selection.start_s == 0.0 and self._selection.end_s == float('inf'):
             return raws
-        return (raw for raw in raws if self._admits(raw.record_ns))
+        return self._chosen(raws)
 
-    def _admits(self, record_ns: int) -> bool:
+    def _chosen(self, raws: Iterable[RawMessage | RawRows]) -> Iterator[RawMessage | RawRows]:
+        for raw in raws:
+            admitted = self._admits(np.atleast_1d(raw.record_ns))
+            if isinstance(raw, RawRows):
+                raw = RawRows(raw.record_ns[admitted], raw.rows[admitted], raw.encoding)
+            if admitted.any():
+                yield raw
+
+    def _admits(self, record_ns: np.ndarray) -> np.ndarray:
         if self._first_ns is None:
-            self._first_ns = record_ns
+            self._first_ns = int(record_ns[0])
         time_s = (record_ns - self._first_ns) / NANOSECONDS_PER_SECOND
-        self.longest_s = max(self.longest_s, time_s)
-        good = self._selection.start_s <= time_s < self._selection.end_s
-        self.skipped += not good
+        self.longest_s = max(self.longest_s, float(time_s.max()))
+        good = (self._selection.start_s <= time_s) & (time_s < self._selection.end_s)
+        self.skipped += int(np.sum(~good))
         return good
-
-
-def _by_stamp(blocks: list[JointBlock]) -> Iterator[JointBlock]:
-    """Sort messages by stamp, those without one by record time; ties stay as recorded."""
-    times = [np.where(block.stamp_ns == 0, block.record_ns, block.stamp_ns) for block in blocks]
-    owner = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    first = np.cumsum([0, *(len(block) for block in blocks)])
-    order = np.argsort(np.concatenate(times), kind='stable')
-    cuts = np.flatnonzero(np.diff(owner[order])) + 1
-    for rows in np.split(order, cuts):
-        block = owner[rows[0]]
-        yield blocks[block].rows(rows - first[block])

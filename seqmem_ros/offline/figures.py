@@ -105,4 +105,5 @@ def _figures(result: Result) -> Iterator[tuple[str, str, Figure, bool]]:
         for place, joint in enumerate(joints_by_speed(result)):
             still = not result.moving[joint]
             title = f'{names[joint]} (never moves)' if still else names[joint]
-            yield f'joint_{slug(names[joint])}', title, plot_joint(result, joint), place > 5
+            hidden = place > 5 or (still and place > 0)
+            yield f'joint_{slug(names[joint])}', title, plot_joint(result, joint), hidden

@@ -15,7 +15,9 @@ from seqmem_ros.offline import salvage
 from seqmem_ros.offline.joint_layout import decode_run
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.joint_layout import run_length
+from seqmem_ros.offline.joint_layout import same_layout
 from seqmem_ros.offline.salvage import RawMessage
+from seqmem_ros.offline.salvage import RawRows
 from seqmem_ros.offline.topics import JOINT_STATE
 
 # So much is read before it is decoded together.
@@ -33,7 +35,7 @@ class Decoder:
     def __init__(self) -> None:
         self.undecoded = 0
 
-    def blocks(self, raws: Iterable[RawMessage]) -> Iterator[JointBlock]:
+    def blocks(self, raws: Iterable[RawMessage | RawRows]) -> Iterator[JointBlock]:
         """
         Decode messages, those of one layout together.
 
@@ -43,6 +45,11 @@ class Decoder:
         batch: list[RawMessage] = []
         size = 0
         for raw in raws:
+            if isinstance(raw, RawRows):
+                yield from self._decoded(batch)
+                batch, size = [], 0
+                yield from self._of_rows(raw)
+                continue
             batch.append(raw)
             size += len(raw.data)
             if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
@@ -63,6 +70,30 @@ class Decoder:
             record_ns = np.array([raw.record_ns for raw in batch[at : at + count]], dtype=np.int64)
             yield decode_run(rows, layout, record_ns)
             at += count
+
+    def _of_rows(self, raw: RawRows) -> Iterator[JointBlock]:
+        at = 0
+        while at < len(raw.rows):
+            data = raw.rows[at].tobytes()
+            layout = find_layout(data, raw.encoding)
+            if layout is None:
+                one = RawMessage('', JOINT_STATE, int(raw.record_ns[at]), data, raw.encoding)
+                yield from self._decoded_one_by_one(one)
+                at += 1
+                continue
+            count = same_layout(raw.rows[at:], layout)
+            rows, record_ns = raw.rows[at : at + count], raw.record_ns[at : at + count]
+            yield decode_run(rows, layout, record_ns)
+            at += count
+
+    def _decoded_one_by_one(self, raw: RawMessage) -> Iterator[JointBlock]:
+        data = _plain(raw.data)
+        layout = find_layout(data, raw.encoding)
+        if layout is None:
+            yield from self._one(raw, data)
+            return
+        rows = np.frombuffer(data, np.uint8)[None]
+        yield decode_run(rows, layout, np.array([raw.record_ns], dtype=np.int64))
 
     def _one(self, raw: RawMessage, data: bytes) -> Iterator[JointBlock]:
         """Decode what has an uncommon layout, or is damaged."""

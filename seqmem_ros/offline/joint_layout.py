@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from seqmem_ros.core.joint_layout import FIELDS
-from seqmem_ros.core.joint_layout import fixed_bytes
+from seqmem_ros.core.joint_layout import fixed_parts
 from seqmem_ros.core.joint_layout import Layout
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
@@ -81,14 +81,29 @@ def run_length(datas: Sequence[bytes], layout: Layout, start: int) -> tuple[int,
         while stop < min(start + longest, len(datas)) and len(datas[stop]) == layout.size:
             stop += 1
         rows = np.frombuffer(b''.join(datas[start:stop]), np.uint8).reshape(-1, layout.size)
-        fixed = np.flatnonzero(fixed_bytes(layout))
-        different = np.flatnonzero((rows[:, fixed] != rows[0, fixed]).any(axis=1))
-        if len(different):
-            return int(different[0]), rows[: different[0]]
+        count = same_layout(rows, layout)
+        if count < len(rows):
+            return count, rows[:count]
         if stop < start + longest:
             return len(rows), rows
         # Layouts that take turns would else be joined again and again.
         longest *= 8
+
+
+def same_layout(rows: np.ndarray, layout: Layout) -> int:
+    """
+    Find how many messages of one size differ from the first in numbers alone.
+
+    :param rows: their bytes, uint8, shape (n, size)
+    :param layout: of the first
+    :returns: how many from the first on
+    """
+    count = len(rows)
+    for start, stop in fixed_parts(layout):
+        different = (rows[:count, start:stop] != rows[0, start:stop]).any(axis=1)
+        if different.any():
+            count = int(np.argmax(different))
+    return count
 
 
 def decode_run(rows: np.ndarray, layout: Layout, record_ns: np.ndarray) -> JointBlock:

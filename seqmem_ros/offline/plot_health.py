@@ -45,7 +45,8 @@ def _draw_periods(axes: Axes, result: Result) -> None:
     steps_ms = (time_ns[rows] - time_ns[rows - 1]) / 1e6
     time_s = (time_ns[rows] - time_ns.min()) / NANOSECONDS_PER_SECOND
     axes.plot(time_s, steps_ms, ls='', marker='.', ms=2, color=BLUE)
-    axes.set_ylabel('time since the last stamp / ms')
+    _no_closer(axes, 0.02 * float(np.median(steps_ms)) if len(steps_ms) else 1.0)
+    axes.set_ylabel('since the last stamp / ms')
     axes.set_xlabel('time / s')
     clean(axes)
 
@@ -83,6 +84,15 @@ def _draw_delay(axes: Axes, result: Result) -> None:
     delay_ms = (recording.record_ns[rows] - recording.stamp_ns[rows]) / 1e6
     time_s = (recording.time_ns[rows] - recording.time_ns.min()) / NANOSECONDS_PER_SECOND
     axes.plot(time_s, delay_ms, ls='', marker='.', ms=2, color=BLUE)
+    _no_closer(axes, 0.1)
+
+
+def _no_closer(axes: Axes, least_ms: float) -> None:
+    """Widen a range within which nothing is worth to be seen, such as the last digit."""
+    low, high = axes.get_ylim()
+    more = max(0.0, abs(least_ms) - (high - low)) / 2
+    axes.set_ylim(low - more, high + more)
+    axes.ticklabel_format(axis='y', useOffset=False)
 
 
 def _draw_presence(axes: Axes, result: Result, shown: list[str], n_absent: int) -> None:

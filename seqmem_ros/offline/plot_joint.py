@@ -18,6 +18,8 @@ from seqmem_ros.offline.result import Result
 
 SHOWN_S = 8.0
 CLOSE_UP_S = 0.8
+# Where there is no error, an axis with plain numbers says so.
+NO_ERROR_RAD_S = 1e-3
 
 
 def plot_joint(result: Result, joint: int) -> Figure:
@@ -84,10 +86,12 @@ def _draw_errors(axes: Axes, result: Result, rows: np.ndarray, joint: int) -> No
     for name, style in styles(result).items():
         if name in velocities(result):
             error = result.estimators[name].outputs[rows, joint] - reference
-            axes.plot(time_s, error, **{**style, 'lw': 0.8})
+            # What is behind the difference shall be seen through it.
+            faint = 0.45 if name == RAW else 1.0
+            axes.plot(time_s, error, **{**style, 'lw': 0.8, 'alpha': faint})
             largest[name] = float(np.nanmax(np.abs(error), initial=0.0))
     raw = largest.pop(RAW, 0.0) if len(largest) > 1 else 0.0
-    limit = max(*largest.values(), 1e-6)
+    limit = max(largest.values()) or NO_ERROR_RAD_S
     if raw > limit:
         axes.set_title(
             f'the raw difference is off by up to {raw:.3g} rad/s', fontsize=8, loc='right'

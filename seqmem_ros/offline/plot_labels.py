@@ -4,6 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 import numpy as np
 
 from seqmem_ros.offline.plot_style import BLUE
@@ -66,6 +67,7 @@ def plot_timeline(result: Result, each: EstimatorResult) -> Figure:
     :returns: the figure
     """
     fastest = joints_by_speed(result)[:MOST_COLUMNS]
+    fastest = [joint for joint in fastest if result.moving[joint]] or fastest[:1]
     columns = [0] if each.outputs.shape[1] == 1 else fastest
     rows = busiest_stretch(result, fastest, SHOWN_S)
     predicted = np.nan_to_num(each.outputs[rows]).argmax(axis=2)
@@ -83,8 +85,17 @@ def plot_timeline(result: Result, each: EstimatorResult) -> Figure:
     ]
     figure.legend(handles=patches, loc='outside lower center', ncols=min(8, len(patches)),
                   frameon=False)  # fmt: skip
-    grid[0].set_title('upper band: true, lower band: predicted', fontsize=9, loc='left')
+    grid[0].set_title(_timeline_title(result, rows, columns), fontsize=9, loc='left')
     return figure
+
+
+def _timeline_title(result: Result, rows: np.ndarray, columns: list[int]) -> str:
+    parts = ['upper band: true, lower band: predicted, white: none']
+    if len(rows) < len(result.recording.time_ns):
+        parts.append(f'the {SHOWN_S:g} s in which they move most')
+    if len(columns) == MOST_COLUMNS < len(result.recording.names):
+        parts.append(f'the {MOST_COLUMNS} joints that move most')
+    return '; '.join(parts)
 
 
 def _draw_bands(
@@ -121,6 +132,7 @@ def plot_delay(each: EstimatorResult) -> Figure:
         axes.axvline(median_ms, color=VERMILLION, lw=1.5, ls='--')
     axes.set_xlabel('delay from a change of the true label until it is told / ms')
     axes.set_ylabel('changes')
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     median = f'median {1000 * each.total.median_delay_s:.0f} ms (dashed)' if len(delays_s) else ''
     axes.set_title(
         f'{len(delays_s)} changes told, {median}; {missed} not told before the next one',

@@ -2,7 +2,9 @@
 
 from matplotlib.figure import Figure
 import numpy as np
+from scipy.interpolate import CubicSpline
 
+from seqmem_ros.offline.metrics import LagCurve
 from seqmem_ros.offline.plot_style import clean
 from seqmem_ros.offline.plot_style import legend_below
 from seqmem_ros.offline.plot_style import styles
@@ -26,14 +28,15 @@ def plot_lag(result: Result) -> Figure:
         curve = result.estimators[name].curve
         if curve is None or not curve.samples:
             continue
-        rmse = np.sqrt(curve.squares / curve.samples)
         lag_s = curve.best_lag_s()
-        best = '' if np.isnan(lag_s) else f' (best at {1000 * lag_s:.1f} ms)'
-        axes.plot(1000 * curve.lags_s, rmse, label=name + best, **style)
+        best = '' if np.isnan(lag_s) else f' (best at {round(1000 * lag_s, 1) + 0.0:.1f} ms)'
+        lags_s, rmse = _smooth(curve, lag_s)
+        axes.plot(1000 * lags_s, rmse, label=name + best, **style)
         if np.isfinite(lag_s):
-            axes.plot(1000 * lag_s, rmse.min(), marker='o', ms=5, color=style['color'], zorder=3)
+            there = rmse[np.searchsorted(lags_s, lag_s)]
+            axes.plot(1000 * lag_s, there, marker='o', ms=5, color=style['color'], zorder=3)
         lowest = min(lowest, float(rmse.min()))
-        highest = max(highest, float(np.interp(0.0, curve.lags_s, rmse)))
+        highest = max(highest, float(np.interp(0.0, lags_s, rmse)))
     if highest:
         axes.set_yscale('log')
         axes.set_ylim(0.7 * max(lowest, 1e-9), 12.0 * highest)
@@ -51,6 +54,15 @@ def plot_lag(result: Result) -> Figure:
     return figure
 
 
+def _smooth(curve: LagCurve, lag_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Draw between the lags of the grid, where the minimum is; it is quadratic there."""
+    lags_s = np.linspace(curve.lags_s[0], curve.lags_s[-1], 10 * len(curve.lags_s))
+    if np.isfinite(lag_s):
+        lags_s = np.union1d(lags_s, lag_s)
+    means = CubicSpline(curve.lags_s, curve.squares)(lags_s) / curve.samples
+    return lags_s, np.sqrt(np.maximum(means, 1e-3 * curve.squares.min() / curve.samples))
+
+
 def plot_joint_errors(result: Result) -> Figure:
     """
     Draw the RMSE of every joint for every estimator.
@@ -58,10 +70,11 @@ def plot_joint_errors(result: Result) -> Figure:
     :param result: of an evaluation with estimators of velocity
     :returns: the figure
     """
-    names = result.recording.names
+    chosen = _joints_with_errors(result)
+    names = [result.recording.names[joint] for joint in chosen]
     figure = Figure(figsize=(9.0, 2.0 + 0.24 * len(names)), layout='constrained')
     axes = figure.add_subplot()
-    chosen = styles(result)
+    lines = styles(result)
     for index, name in enumerate(velocities(result)):
         scores = result.estimators[name].per_joint
         rmse = np.array([scores[joint].rmse for joint in names])
@@ -72,15 +85,30 @@ def plot_joint_errors(result: Result) -> Figure:
             ls='',
             marker=_MARKERS[index % len(_MARKERS)],
             ms=6,
-            color=chosen[name]['color'],
+            color=lines[name]['color'],
             label=name,
             alpha=0.85,
         )
-    titles = [name if moves else f'{name} (still)' for name, moves in zip(names, result.moving)]
+    moving = result.moving[chosen]
+    titles = [name if moves else f'{name} (still)' for name, moves in zip(names, moving)]
     axes.set_yticks(np.arange(len(names)), titles, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xscale('log')
-    axes.set_xlabel('RMSE / (rad/s); no mark: 0')
+    left_out = len(result.recording.names) - len(names)
+    others = f'; {left_out} joints with an RMSE of 0 are left out' if left_out else ''
+    axes.set_xlabel(f'RMSE / (rad/s); no mark: 0{others}')
     clean(axes)
     legend_below(figure, [axes])
     return figure
+
+
+def _joints_with_errors(result: Result) -> list[int]:
+    """Leave out joints that stand still and are said to; all joints if all do."""
+    scores = [result.estimators[name].per_joint for name in velocities(result)]
+    names = result.recording.names
+    chosen = [
+        joint
+        for joint, name in enumerate(names)
+        if result.moving[joint] or any(each[name].rmse > 0.0 for each in scores)
+    ]
+    return chosen or list(range(len(names)))

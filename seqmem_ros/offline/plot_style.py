@@ -148,6 +148,7 @@ def legend_below(figure: Figure, sources: Iterable[Axes], most_columns: int = 6)
             list(entries.values()),
             list(entries),
             loc='outside lower center',
-            ncols=min(most_columns, len(entries)),
+            # As many in each line as in the others.
+            ncols=-(-len(entries) // -(-len(entries) // most_columns)),
             frameon=False,
         )

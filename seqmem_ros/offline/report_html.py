@@ -16,7 +16,9 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.3rem; margin-top: 3rem;
      border-top: 2px solid #1a1a1a; padding-top: .6rem; }
 h3 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; }
 pre { font: 13px/1.45 ui-monospace, Menlo, Consolas, monospace; background: #f5f5f3;
-      padding: .8rem 1rem; overflow-x: auto; border-radius: 4px; }
+      padding: .8rem 1rem; overflow-x: auto; border-radius: 4px;
+      white-space: pre-wrap; overflow-wrap: anywhere; }
+@media (max-width: 60rem) { pre { white-space: pre; overflow-wrap: normal; } }
 img { max-width: 100%; height: auto; display: block; }
 details { margin: .5rem 0; } summary { cursor: pointer; font-weight: 600; }
 nav a { margin-right: 1rem; } .small { color: #555; font-size: .9rem; }

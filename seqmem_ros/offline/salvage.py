@@ -4,8 +4,8 @@ What reading damaged recordings from front to back needs, whatever their format.
 A recorder that was killed or a copy that stopped leaves a file whose index, written last, is
 missing. The records before it are whole. Each ``scan_*`` generator of ``salvage_mcap``,
 ``salvage_bag1`` and ``salvage_sqlite3`` yields their messages in file order and, at its end,
-calls ``note`` with one sentence if something is lost. Only the standard library and the two
-decompressors are used, no ROS and no rosbags.
+calls ``note`` with one sentence if something is lost. Only the standard library, NumPy and the
+two decompressors are used, no ROS and no rosbags.
 """
 
 import bz2
@@ -22,6 +22,7 @@ else:
     from backports import zstd
 
 from lz4.frame import LZ4FrameDecompressor
+import numpy as np
 
 MCAP_MAGIC = b'\x89MCAP0\r\n'
 BAG1_MAGIC = b'#ROSBAG V2.0\n'
@@ -41,6 +42,20 @@ class RawMessage(NamedTuple):
     message_type: str
     record_ns: int
     data: bytes
+    encoding: str
+
+
+class RawRows(NamedTuple):
+    """
+    Messages of one topic and of one size that follow each other, not decoded.
+
+    :ivar record_ns: times at which the recorder got them, in ns, int64, shape (n,)
+    :ivar rows: their bytes, uint8, shape (n, size)
+    :ivar encoding: ``'cdr'`` or ``'ros1'``
+    """
+
+    record_ns: np.ndarray
+    rows: np.ndarray
     encoding: str
 
 

@@ -15,18 +15,24 @@ from typing import NamedTuple
 
 from rosbags import rosbag1
 from rosbags import rosbag2
+from rosbags.rosbag2.storage_mcap import McapReader
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.offline import salvage
+from seqmem_ros.offline.mcap_chunks import read_by_chunks
 from seqmem_ros.offline.salvage import RawMessage
+from seqmem_ros.offline.salvage import RawRows
 from seqmem_ros.offline.salvage_bag1 import scan_bag1
 from seqmem_ros.offline.salvage_mcap import scan_mcap
 from seqmem_ros.offline.salvage_sqlite3 import has_write_ahead_log
 from seqmem_ros.offline.salvage_sqlite3 import scan_sqlite3
 from seqmem_ros.offline.topics import Topic
+from seqmem_ros.offline.unpacked import is_packed
+from seqmem_ros.offline.unpacked import PACKED_SUFFIX
+from seqmem_ros.offline.unpacked import Unpacked
 
 Warn = Callable[[str], None]
-Messages = Callable[[str, Warn], Iterator[RawMessage]]
+Messages = Callable[[str, Warn], Iterator[RawMessage | RawRows]]
 
 _SCANS = {
     salvage.MCAP_MAGIC: scan_mcap,
@@ -123,7 +129,11 @@ def _messages_of_files(path: Path, topic: str, note: Warn) -> Iterator[RawMessag
 
 
 def _storage_files(folder: Path) -> list[Path]:
-    return [entry for entry in folder.iterdir() if entry.suffix in _STORAGE_SUFFIXES]
+    return [
+        entry
+        for entry in folder.iterdir()
+        if Path(entry.name.removesuffix(PACKED_SUFFIX)).suffix in _STORAGE_SUFFIXES
+    ]
 
 
 def _logs_beside(folder: Path) -> bool:
@@ -136,28 +146,50 @@ def _natural_key(path: Path) -> list:
 
 
 def _open_file(path: Path) -> Storage:
+    head = _head(path)
+    if not is_packed(head):
+        return _open_plain(path, path, head)
+    unpacked = Unpacked(path)
+    storage = _open_plain(unpacked.path, path, _head(unpacked.path))
+    return storage._replace(messages=partial(_unpacked_messages, unpacked, storage.messages))
+
+
+def _head(path: Path) -> bytes:
     try:
         with path.open('rb') as file:
-            head = file.read(16)
+            return file.read(16)
     except PermissionError:
         raise SeqmemError(f'{path}: no permission to read it') from None
+
+
+def _open_plain(path: Path, shown: Path, head: bytes) -> Storage:
+    """Open a file that is not compressed as a whole, or one that was and is shown as such."""
     scan = next((scan for magic, scan in _SCANS.items() if head.startswith(magic)), None)
     if scan is None:
         raise SeqmemError(
-            f'{path}: expected a bag (.mcap, .db3, .bag), '
+            f'{shown}: expected a bag (.mcap, .db3, .bag), '
             + ('but it is empty' if not head else f'but it begins with {head[:8]!r}')
         )
     reader = rosbag1.Reader if scan is scan_bag1 else rosbag2.Reader
     try:
         if scan is scan_sqlite3 and has_write_ahead_log(path):
-            return _open_scanned(path, scan)
-        return _open_indexed(path, reader, partial(_scanned_messages, path, scan))
+            storage = _open_scanned(path, scan)
+        else:
+            storage = _open_indexed(path, reader, partial(_scanned_messages, path, scan))
     except Exception as error:
         # A damaged file can break a parser anywhere, so no list of errors would be complete.
         storage = _open_scanned(path, scan)
         if not storage.topics:
-            raise SeqmemError(f'{path}: nothing in it can be read: {one_line(error)}') from error
-        return storage
+            raise SeqmemError(f'{shown}: nothing in it can be read: {one_line(error)}') from error
+    return storage._replace(path=shown)
+
+
+def _unpacked_messages(
+    unpacked: Unpacked, messages: Messages, topic: str, note: Warn
+) -> Iterator[RawMessage]:
+    yield from messages(topic, note)
+    if unpacked.loss:
+        note(unpacked.loss)
 
 
 def _open_indexed(path: Path, reader: Any, fallback: Messages) -> Storage:
@@ -171,12 +203,19 @@ def _open_indexed(path: Path, reader: Any, fallback: Messages) -> Storage:
 
 def _indexed_messages(
     path: Path, reader: Any, fallback: Messages, topic: str, note: Warn
-) -> Iterator[RawMessage]:
+) -> Iterator[RawMessage | RawRows]:
     """Yield messages by the index; if it leads nowhere, go on without it."""
     encoding = 'ros1' if reader is rosbag1.Reader else 'cdr'
     last_ns = -1
     try:
         with reader(path) as bag:
+            files = _mcap_files(bag)
+            chunked = read_by_chunks(files, topic) if files else None
+            if chunked is not None:
+                for rows in chunked:
+                    last_ns = int(rows.record_ns[-1])
+                    yield rows
+                return
             connections = [x for x in bag.connections if x.topic == topic]
             for connection, record_ns, data in bag.messages(connections):
                 last_ns = record_ns
@@ -188,6 +227,18 @@ def _indexed_messages(
     for raw in fallback(topic, note):
         if raw.record_ns > last_ns:
             yield raw
+
+
+def _mcap_files(bag: Any) -> list[Path]:
+    """List the files of a bag of which each message is there as it is; none of other bags."""
+    storage = getattr(bag, 'storage', None)
+    parts = getattr(storage, 'storages', [storage])
+    if (
+        not all(isinstance(part, McapReader) for part in parts)
+        or bag.compression_mode == 'message'
+    ):
+        return []
+    return [part.path for part in parts]
 
 
 def _open_scanned(path: Path, scan: Any) -> Storage:

@@ -225,4 +225,4 @@ def _number(value: float) -> str:
 
 
 def _milliseconds(value_s: float) -> str:
-    return f'{1000 * value_s:.1f}' if np.isfinite(value_s) else '-'
+    return f'{round(1000 * value_s, 1) + 0.0:.1f}' if np.isfinite(value_s) else '-'

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import MutableSequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 import math
@@ -50,7 +52,7 @@ class PlayReport:
     late_s: np.ndarray
 
     @classmethod
-    def of(cls, late_s: list[float], duration_s: float) -> 'PlayReport':
+    def of(cls, late_s: Sequence[float], duration_s: float) -> 'PlayReport':
         """
         Sum up.
 
@@ -203,7 +205,7 @@ class Player:
         idle: Callable[[float], None] = time.sleep,
         on_progress: Callable[[int], object] | None = None,
         pace: Pace | None = None,
-        lateness_s: list[float] | None = None,
+        lateness_s: MutableSequence[float] | None = None,
     ) -> PlayReport:
         """
         Send samples, each when it is due.
