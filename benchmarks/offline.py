@@ -37,7 +37,7 @@ from seqmem_ros.offline.fast_scan import NetworkRunner
 from seqmem_ros.offline.fast_trace import Steps
 
 WHOLE = NetworkRunner.n_chunks * NetworkRunner.chunk
-SHORT = NetworkRunner.shortest
+SHORT = 4096
 LAGS = 5
 LENGTHS = (10_000, 100_000, 1_000_000, 10_000_000)
 # Steps for each number of joints, so that all fit into memory.

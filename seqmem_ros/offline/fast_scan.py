@@ -2,7 +2,7 @@
 Many steps of an estimator at once: a long recording cut into chunks that run side by side.
 
 A step depends on the one before, so a recording has to be gone through in order: a network does
-that in one compiled scan. Filters are NumPy, where a step of many joints costs hardly more than
+that in one compiled loop. Filters are NumPy, where a step of many joints costs hardly more than
 one of a few, and their memory fades. All chunks of a filter therefore run together, as so many
 joints more, from memories that are guessed; then again, each from what the chunk before it left
 in memory, until that is what it was started with: the fixed point is the pass in order
@@ -15,6 +15,7 @@ from typing import Any
 from typing import Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
@@ -129,7 +130,7 @@ class FilterRunner:
 
 class NetworkRunner:
     """
-    Runs a network: one ``lax.scan`` over its own step.
+    Runs a network: one loop over the very step that its stream takes.
 
     It is computed beside the caller, who may go on reading until the outputs are looked at.
 
@@ -140,11 +141,11 @@ class NetworkRunner:
     # remember for thousands of samples.
     n_chunks = 1
     chunk = 32768
-    shortest = 4096
+    shortest = 1024
 
     def __init__(self, estimator: NetworkEstimator) -> None:
         self._estimator = estimator
-        self._scan = jax.jit(self._scanned)
+        self._loop = jax.jit(self._looped)
 
     def empty(self, n_rows: int) -> Tree:
         """See :class:`Runner`."""
@@ -164,14 +165,22 @@ class NetworkRunner:
 
     def run(self, state: Tree, inputs: Tree) -> tuple[jax.Array, Tree]:
         """See :class:`Runner`."""
-        return self._scan(state, inputs)
+        return self._loop(state, inputs)
 
-    def _scanned(self, state: Tree, inputs: jax.Array) -> tuple[jax.Array, Tree]:
-        def step(memory: jax.Array, sample: jax.Array) -> tuple[jax.Array, jax.Array]:
-            memory = self._estimator.advance(sample, memory)
-            return memory, self._estimator.outputs(memory)
+    def _looped(self, state: Tree, inputs: jax.Array) -> tuple[jax.Array, Tree]:
+        memory, samples = state[0], inputs[0]
+        outputs = self._estimator.outputs(memory)
+        outputs = jnp.zeros((len(samples), *outputs.shape), outputs.dtype)
 
-        memory, outputs = jax.lax.scan(step, state[0], inputs[0])
+        def step(index: jax.Array, before: tuple) -> tuple:
+            memory, outputs = before
+            memory = self._estimator.advance(samples[index], memory)
+            return memory, outputs.at[index].set(self._estimator.outputs(memory))
+
+        # The steps of rest, which fill a chunk up, stand at its end and are not taken.
+        advance = (samples[:, :, N_RAW] > 0).any(axis=1)
+        n_steps = jnp.max(jnp.where(advance, jnp.arange(len(samples)) + 1, 0))
+        memory, outputs = jax.lax.fori_loop(0, n_steps, step, (memory, outputs))
         return outputs[None], memory[None]
 
 
@@ -222,8 +231,9 @@ class ChunkedScan:
         n_steps, n_rows = jax.tree.leaves(inputs)[0].shape[:2]
         self._make_room(n_rows)
         runner = self._runner
-        # A whole number of the shortest, so that few programs serve all recordings.
-        length = -(-n_steps // (runner.n_chunks * runner.shortest)) * runner.shortest
+        # A power of two, so that few programs serve all recordings.
+        most_steps = -(-n_steps // runner.n_chunks)
+        length = max(runner.shortest, 1 << (most_steps - 1).bit_length())
         n_chunks = -(-n_steps // length)
         if n_chunks == 1:
             return self._one(runner.rest(inputs, length))[:n_steps]
