@@ -43,7 +43,8 @@ LENGTHS = (10_000, 100_000, 1_000_000, 10_000_000)
 # Steps for each number of joints, so that all fit into memory.
 JOINTS = {1: WHOLE, 10: WHOLE, 100: 4 * SHORT, 1000: SHORT}
 HIDDEN = (16, 32, 64, 128)
-Run = Callable[[], object]
+# Gives the seconds that it took.
+Run = Callable[[], float]
 
 
 def main(argv: Sequence[str] | None = None) -> dict:
@@ -124,7 +125,7 @@ def against_peers(
         run()
     rows = []
     for _ in range(n_rounds):
-        rows.append([_seconds(run) * 1e6 / n / n_joints for run, n in runs.values()])
+        rows.append([run() * 1e6 / n / n_joints for run, n in runs.values()])
     table = np.array(rows)
     result = {name: round(float(value), 3) for name, value in zip(runs, np.median(table, axis=0))}
     result['nn.GRU / fast'] = round(float(np.median(table[:, 2] / table[:, 0])), 2)
@@ -136,11 +137,11 @@ def against_peers(
 
 def by_length(estimator: NetworkEstimator, lengths: Sequence[int], n_rounds: int) -> dict:
     """
-    Time recordings of one joint by their length; the longest once.
+    Time recordings of one joint by their length; the longest fewer times.
 
     :param estimator: the shipped GRU
     :param lengths: numbers of samples
-    :param n_rounds: rounds for those below a million
+    :param n_rounds: rounds, at most
     :returns: us a sample by length
     """
     result = {}
@@ -148,8 +149,8 @@ def by_length(estimator: NetworkEstimator, lengths: Sequence[int], n_rounds: int
         run = _fast(estimator, 1, length)
         if length < 10**6:
             run()
-        n_times = n_rounds if length < 10**6 else 1
-        took = [_seconds(run) * 1e6 / length for _ in range(n_times)]
+        n_times = max(1, min(n_rounds, 10**7 // length))
+        took = [run() * 1e6 / length for _ in range(n_times)]
         result[length] = round(float(np.median(took)), 3)
     return result
 
@@ -166,7 +167,7 @@ def fast_us(estimator: NetworkEstimator, n_joints: int, n_steps: int, n_times: i
     """
     run = _fast(estimator, n_joints, n_steps)
     run()
-    took = float(np.median([_seconds(run) for _ in range(n_times)]))
+    took = float(np.median([run() for _ in range(n_times)]))
     return round(took * 1e6 / n_steps / n_joints, 3)
 
 
@@ -186,11 +187,13 @@ def of_size(n_hidden: int) -> NetworkEstimator:
 def _fast(estimator: NetworkEstimator, n_joints: int, n_steps: int) -> Run:
     runner = NetworkRunner(estimator)
 
-    def run() -> None:
-        scan = ChunkedScan(runner, estimator)
+    def run() -> float:
+        scan, took_s = ChunkedScan(runner, estimator), 0.0
         for start in range(0, n_steps, WHOLE):
+            # A recording has its samples; what is made of them is measured.
             steps = steps_of(min(WHOLE, n_steps - start), n_joints, start)
-            np.asarray(scan.run(scan.inputs(steps)))
+            took_s += _seconds(lambda steps=steps: np.asarray(scan.run(scan.inputs(steps))))
+        return took_s
 
     return run
 
@@ -204,12 +207,12 @@ def _exact(estimator: NetworkEstimator, n_joints: int, n_steps: int) -> Run:
         for index, row in enumerate(position)
     ]
 
-    def run() -> None:
+    def push_all() -> None:
         stream = Stream(estimator)
         for sample in samples:
             stream.push(sample)
 
-    return run
+    return lambda: _seconds(push_all)
 
 
 def _torch_whole(n_hidden: int, n_joints: int, n_steps: int) -> Run:
@@ -217,10 +220,10 @@ def _torch_whole(n_hidden: int, n_joints: int, n_steps: int) -> Run:
     seq = torch.zeros(n_steps, n_joints, N_FEATURES)
 
     @torch.inference_mode()
-    def run() -> None:
+    def whole() -> None:
         out(cell(seq)[0])
 
-    return run
+    return lambda: _seconds(whole)
 
 
 def _torch_loop(n_hidden: int, n_joints: int, n_steps: int) -> Run:
@@ -228,18 +231,18 @@ def _torch_loop(n_hidden: int, n_joints: int, n_steps: int) -> Run:
     seq = torch.zeros(n_steps, n_joints, N_FEATURES)
 
     @torch.inference_mode()
-    def run() -> None:
+    def loop() -> None:
         h = torch.zeros(n_joints, n_hidden)
         for x in seq:
             h = cell(x, h)
             out(h)
 
-    return run
+    return lambda: _seconds(loop)
 
 
-def _seconds(run: Run) -> float:
+def _seconds(do: Callable[[], object]) -> float:
     start = time.perf_counter()
-    run()
+    do()
     return time.perf_counter() - start
 
 
