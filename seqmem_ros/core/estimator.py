@@ -7,6 +7,9 @@ import numpy as np
 
 from seqmem_ros.core.window import JointWindows
 
+# Six or seven axes and a gripper, the common arm, fit without a second compilation.
+SMALLEST_CAPACITY = 8
+
 
 class Estimator(Protocol):
     """
@@ -60,3 +63,16 @@ class Estimator(Protocol):
             probabilities, float64, meaningful where ``advance``, or (1, n_labels) if not
             ``per_joint``; and the memory after the sample
         """
+
+
+def capacity_for(n_joints: int, estimator: Estimator) -> int:
+    """
+    Round up to a power of two, so that a few late joints do not compile again and again.
+
+    :param n_joints: number of joints
+    :param estimator: has a fixed number of rows if it is over named joints
+    :returns: number of rows
+    """
+    if estimator.joints:
+        return len(estimator.joints)
+    return max(SMALLEST_CAPACITY, 1 << (n_joints - 1).bit_length() if n_joints else 0)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seqmem_ros.core.joint_map import listed
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.window import with_rows
 
@@ -103,3 +104,22 @@ class ValueGates:
         out = in_a_row >= self._max_rejected
         self._rejected_in_a_row[rows] = np.where(out, 0, in_a_row)
         return out
+
+
+def rejection(
+    names: tuple[str, ...], columns: np.ndarray, finite: np.ndarray, near: np.ndarray
+) -> str:
+    """
+    Say which values were rejected, and why.
+
+    :param names: of the joints of the message
+    :param columns: of those in use, shape (n,)
+    :param finite: see :meth:`ValueGates.finite`
+    :param near: see :meth:`ValueGates.reachable`
+    :returns: one sentence
+    """
+    broken = [names[column] for column in columns[~finite]]
+    if broken:
+        return f'expected finite values, got NaN, infinite or absurd ones for {listed(broken)}'
+    far = [names[column] for column in columns[~near]]
+    return f'expected positions within max_velocity_rad_s, got a jump of {listed(far)}'

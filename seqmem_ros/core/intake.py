@@ -5,9 +5,12 @@ import numpy as np
 from seqmem_ros.core.accepted import Accepted
 from seqmem_ros.core.checks import checked_names
 from seqmem_ros.core.checks import checked_stamp_ns
-from seqmem_ros.core.conflicts import conflicting
+from seqmem_ros.core.conflicts import conflict
+from seqmem_ros.core.conflicts import nearest_turn
 from seqmem_ros.core.dropped import Dropped
+from seqmem_ros.core.estimator import capacity_for
 from seqmem_ros.core.estimator import Estimator
+from seqmem_ros.core.gates import rejection
 from seqmem_ros.core.gates import ValueGates
 from seqmem_ros.core.joint_map import JointMap
 from seqmem_ros.core.joint_map import listed
@@ -22,10 +25,6 @@ from seqmem_ros.core.timing import TimeRules
 from seqmem_ros.core.timing import TimeStartedAgain
 from seqmem_ros.core.timing import went_back
 from seqmem_ros.core.window import JointWindows
-
-# Six or seven axes and a gripper, the common arm, fit without a second compilation.
-SMALLEST_CAPACITY = 8
-TURN_RAD = 2 * np.pi
 
 
 class Intake:
@@ -176,27 +175,12 @@ class Intake:
         )
 
     def _whole_vector(self, part: Accepted) -> Accepted:
-        merge, stamp_ns = self._merge, part.stamp_ns
-        if len(part.rows) < len(self._estimator.joints):
-            merge.add(
-                part.rows, stamp_ns, received=part.received, position=part.position,
-                **part.measured,
-            )  # fmt: skip
-            part = Accepted(
-                np.arange(len(self._estimator.joints)),
-                self._estimator.joints,
-                merge.stamp_ns.copy(),
-                merge.values['received'].copy(),
-                merge.values['position'].copy(),
-                {field: merge.values[field].copy() for field in part.measured},
-            )
-        gap_ns = part.stamp_ns - self.windows.stamp_ns[part.rows, -1]
-        self._restart_after(gap_ns, part.rows, (gap_ns > self._time.max_gap_ns) & self._seen(part))
-        merge.clear(since_ns=int(np.max(part.stamp_ns)))
-        return part
-
-    def _seen(self, part: Accepted) -> np.ndarray:
-        return self.windows.count[part.rows] > 0
+        whole = self._merge.whole(part)
+        gap_ns = whole.stamp_ns - self.windows.stamp_ns[whole.rows, -1]
+        seen = self.windows.count[whole.rows] > 0
+        self._restart_after(gap_ns, whole.rows, seen & (gap_ns > self._time.max_gap_ns))
+        self._merge.clear(since_ns=int(np.max(whole.stamp_ns)))
+        return whole
 
     def _admit_time(
         self,
@@ -239,20 +223,17 @@ class Intake:
         same_stamp: np.ndarray,
     ) -> str:
         """Count joints that have two positions for one stamp, and say so."""
-        at = np.flatnonzero(same_stamp)
-        joints = [names[column] for column in columns[at]]
-        wraps = [name in self._options.continuous_joints for name in joints]
-        bad = conflicting(kept[at], sample.position[columns[at]], np.array(wraps, dtype=bool))
-        if not bad.any():
-            return ''
-        self._journal.counts['value_conflict'] += int(bad.sum())
-        first = int(np.flatnonzero(bad)[0])
-        self._journal.last_event = (
-            f'expected one position for one stamp, got {kept[at][first]:.6g} and then '
-            f'{sample.position[columns[at][first]]:.6g} for {listed([joints[first]])}; the first '
-            'is kept: do two publishers send the same joints?'
+        at = columns[same_stamp]
+        n_bad, sentence = conflict(
+            [names[column] for column in at],
+            kept[same_stamp],
+            sample.position[at],
+            self._wraps(names, at),
         )
-        return self._journal.last_event
+        if n_bad:
+            self._journal.counts['value_conflict'] += n_bad
+            self._journal.last_event = sentence
+        return sentence
 
     def _start_again(
         self, names: tuple[str, ...], columns: np.ndarray, rows: np.ndarray, stamp_ns: int
@@ -287,14 +268,14 @@ class Intake:
     ) -> np.ndarray:
         if not self._options.continuous_joints:
             return position
-        wraps = np.array([names[column] in self._options.continuous_joints for column in columns])
-        wraps &= self.windows.count[rows] > 0
+        wraps = self._wraps(names, columns) & (self.windows.count[rows] > 0)
         wraps &= self._gates.finite(position)
         last = self.windows.position[rows, -1]
-        turns = np.rint((last[wraps] - position[wraps]) / TURN_RAD)
-        position = position.copy()
-        position[wraps] += turns * TURN_RAD
-        return position
+        return np.where(wraps, nearest_turn(position, last, wraps), position)
+
+    def _wraps(self, names: tuple[str, ...], columns: np.ndarray) -> np.ndarray:
+        continuous = self._options.continuous_joints
+        return np.array([names[column] in continuous for column in columns], dtype=bool)
 
     def _admit_values(
         self,
@@ -314,7 +295,7 @@ class Intake:
         if not good.all():
             self._journal.counts['value_non_finite'] += int(np.sum(~finite))
             self._journal.counts['value_jump'] += int(np.sum(finite & ~near))
-            self._journal.last_event = _rejection(names, columns, finite, near)
+            self._journal.last_event = rejection(names, columns, finite, near)
         exhausted = self._gates.exhausted(rows, good)
         # A joint that never had a finite value has nothing to forget.
         exhausted &= self.windows.count[rows] > 0
@@ -325,26 +306,3 @@ class Intake:
                 'joint', f'{self._options.max_rejected} values in a row were rejected: {whose}'
             )
         return good
-
-
-def capacity_for(n_joints: int, estimator: Estimator) -> int:
-    """
-    Round up to a power of two, so that a few late joints do not compile again and again.
-
-    :param n_joints: number of joints
-    :param estimator: has a fixed number of rows if it is over named joints
-    :returns: number of rows
-    """
-    if estimator.joints:
-        return len(estimator.joints)
-    return max(SMALLEST_CAPACITY, 1 << (n_joints - 1).bit_length() if n_joints else 0)
-
-
-def _rejection(
-    names: tuple[str, ...], columns: np.ndarray, finite: np.ndarray, near: np.ndarray
-) -> str:
-    broken = [names[column] for column in columns[~finite]]
-    if broken:
-        return f'expected finite values, got NaN, infinite or absurd ones for {listed(broken)}'
-    far = [names[column] for column in columns[~near]]
-    return f'expected positions within max_velocity_rad_s, got a jump of {listed(far)}'

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seqmem_ros.core.accepted import Accepted
 from seqmem_ros.core.dropped import Dropped
 from seqmem_ros.core.dropped import Waiting
 from seqmem_ros.core.joint_map import missing_joints
@@ -56,6 +57,25 @@ class VectorMerge:
         """
         self.new[:] = False
         self._since_ns = self._whole_ns = since_ns
+
+    def whole(self, part: Accepted) -> Accepted:
+        """
+        Take what was let through of one message.
+
+        :param part: values of some of the joints, or of all
+        :returns: values of all joints, each with its stamp where they are of several messages
+        :raises Waiting: see :meth:`add`
+        :raises Dropped: see :meth:`add`
+        """
+        if len(part.rows) == len(self._joints):
+            return part
+        fields = {'received': part.received, 'position': part.position, **part.measured}
+        self.add(part.rows, part.stamp_ns, **fields)
+        received, position, *measured = (self.values[name].copy() for name in fields)
+        return Accepted(
+            np.arange(len(self._joints)), self._joints, self.stamp_ns.copy(), received, position,
+            dict(zip(part.measured, measured)),
+        )  # fmt: skip
 
     def add(self, rows: np.ndarray, stamp_ns: int, **values: np.ndarray) -> None:
         """

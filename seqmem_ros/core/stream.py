@@ -15,10 +15,10 @@ from seqmem_ros.core.accepted import Accepted
 from seqmem_ros.core.dropped import Dropped
 from seqmem_ros.core.dropped import Waiting
 from seqmem_ros.core.estimate import Estimate
+from seqmem_ros.core.estimator import capacity_for
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.core.intake import capacity_for
+from seqmem_ros.core.estimator import SMALLEST_CAPACITY
 from seqmem_ros.core.intake import Intake
-from seqmem_ros.core.intake import SMALLEST_CAPACITY
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.journal import Journal
 from seqmem_ros.core.label_rules import LabelRules
