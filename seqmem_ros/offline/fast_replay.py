@@ -17,10 +17,10 @@ from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.offline.fast_scan import ChunkedScan
 from seqmem_ros.offline.fast_scan import FilterRunner
 from seqmem_ros.offline.fast_scan import flat_windows
-from seqmem_ros.offline.fast_scan import NetworkRunner
 from seqmem_ros.offline.fast_trace import Steps
 from seqmem_ros.offline.fast_trace import Tracer
 from seqmem_ros.offline.joint_layout import JointBlock
+from seqmem_ros.offline.network_scan import NetworkScan
 from seqmem_ros.offline.recording import JointTable
 from seqmem_ros.offline.replay import new_tables
 from seqmem_ros.offline.replay import OnProgress
@@ -178,11 +178,11 @@ class _Run:
         table.put_rows(now['messages'][said], names, outputs[said][:, columns])
 
 
-def _engine(name: str, estimator: Estimator) -> ChunkedScan | _AtOnce:
+def _engine(name: str, estimator: Estimator) -> NetworkScan | ChunkedScan | _AtOnce:
     """Choose the way: at once where there is no memory, in chunks where there is."""
     if isinstance(estimator, NetworkEstimator):
         if estimator.memory == 'persistent':
-            return ChunkedScan(NetworkRunner(estimator), estimator)
+            return NetworkScan(estimator)
         if not estimator.joints:
             return _AtOnce(estimator)
     elif isinstance(estimator, Filter):
@@ -199,8 +199,10 @@ def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     n_rows = max(part['advance'].shape[1] for part in parts)
 
     def join(*arrays: np.ndarray) -> np.ndarray:
-        if arrays[0].ndim == 1:
+        # What all rows share is as wide as one.
+        if arrays[0].ndim == 1 or all(array.shape[1] == 1 for array in arrays):
             return np.concatenate(arrays)
+        arrays = [_as_wide(array, part['advance']) for array, part in zip(arrays, parts)]
         missing = [n_rows - array.shape[1] for array in arrays]
         rest = [(0, 0)] * (arrays[0].ndim - 2)
         return np.concatenate(
@@ -211,3 +213,8 @@ def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         )
 
     return jax.tree.map(join, *parts)
+
+
+def _as_wide(array: np.ndarray, advance: np.ndarray) -> np.ndarray:
+    shape = (*advance.shape, *array.shape[2:])
+    return np.broadcast_to(array, shape) if array.shape[1] == 1 else array

@@ -1,27 +1,23 @@
 """
-Many steps of an estimator at once: a long recording cut into chunks that run side by side.
+Many steps of a filter at once: a long recording cut into chunks that run side by side.
 
-A step depends on the one before, so a recording has to be gone through in order: a network does
-that in one compiled loop. Filters are NumPy, where a step of many joints costs hardly more than
-one of a few, and their memory fades. All chunks of a filter therefore run together, as so many
-joints more, from memories that are guessed; then again, each from what the chunk before it left
-in memory, until that is what it was started with: the fixed point is the pass in order
-(a Jacobi iteration over chunks, as in the parareal method of Lions, Maday and Turinici, C. R.
-Acad. Sci. Paris 332, 2001). Chunks that do not get there within a few passes are computed in
-order. So what comes out never depends on how long an estimator remembers; only the time does.
+A step depends on the one before, so a recording has to be gone through in order. Filters are
+NumPy, where a step of many joints costs hardly more than one of a few, and their memory fades.
+All chunks therefore run together, as so many joints more, from memories that are guessed; then
+again, each from what the chunk before it left in memory, until that is what it was started with:
+the fixed point is the pass in order (a Jacobi iteration over chunks, as in the parareal method of
+Lions, Maday and Turinici, C. R. Acad. Sci. Paris 332, 2001). Chunks that do not get there within
+a few passes are computed in order. So what comes out never depends on how long a filter
+remembers; only the time does.
 """
 
 from typing import Any
 from typing import Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.core.inputs import N_RAW
-from seqmem_ros.core.inputs import raw_inputs
-from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.window import JointWindows
 from seqmem_ros.offline.fast_trace import Steps
 
@@ -128,62 +124,6 @@ class FilterRunner:
         return said.swapaxes(0, 1), state
 
 
-class NetworkRunner:
-    """
-    Runs a network: one loop over the very step that its stream takes.
-
-    It is computed beside the caller, who may go on reading until the outputs are looked at.
-
-    :param estimator: with a persistent memory
-    """
-
-    # Its arithmetic takes the time, which chunks side by side would not save, and a network may
-    # remember for thousands of samples.
-    n_chunks = 1
-    chunk = 32768
-    shortest = 1024
-
-    def __init__(self, estimator: NetworkEstimator) -> None:
-        self._estimator = estimator
-        self._loop = jax.jit(self._looped)
-
-    def empty(self, n_rows: int) -> Tree:
-        """See :class:`Runner`."""
-        return self._estimator.empty_memory(n_rows)
-
-    def inputs(self, steps: Steps) -> Tree:
-        """See :class:`Runner`."""
-        raw = raw_inputs(flat_windows(steps)).reshape(*steps.count.shape, N_RAW)
-        masks = np.stack([steps.advance, steps.count == 1], axis=-1).astype(np.float32)
-        return np.concatenate([raw, masks], axis=-1)
-
-    def rest(self, inputs: Tree, n_steps: int) -> Tree:
-        """See :class:`Runner`."""
-        padded = _repeated_to(inputs, n_steps)
-        padded[len(inputs) :, :, N_RAW:] = 0.0
-        return padded
-
-    def run(self, state: Tree, inputs: Tree) -> tuple[jax.Array, Tree]:
-        """See :class:`Runner`."""
-        return self._loop(state, inputs)
-
-    def _looped(self, state: Tree, inputs: jax.Array) -> tuple[jax.Array, Tree]:
-        memory, samples = state[0], inputs[0]
-        outputs = self._estimator.outputs(memory)
-        outputs = jnp.zeros((len(samples), *outputs.shape), outputs.dtype)
-
-        def step(index: jax.Array, before: tuple) -> tuple:
-            memory, outputs = before
-            memory = self._estimator.advance(samples[index], memory)
-            return memory, outputs.at[index].set(self._estimator.outputs(memory))
-
-        # The steps of rest, which fill a chunk up, stand at its end and are not taken.
-        advance = (samples[:, :, N_RAW] > 0).any(axis=1)
-        n_steps = jnp.max(jnp.where(advance, jnp.arange(len(samples)) + 1, 0))
-        memory, outputs = jax.lax.fori_loop(0, n_steps, step, (memory, outputs))
-        return outputs[None], memory[None]
-
-
 def flat_windows(steps: Steps) -> JointWindows:
     """
     Show all steps as the rows of one object.
@@ -231,9 +171,8 @@ class ChunkedScan:
         n_steps, n_rows = jax.tree.leaves(inputs)[0].shape[:2]
         self._make_room(n_rows)
         runner = self._runner
-        # A power of two, so that few programs serve all recordings.
-        most_steps = -(-n_steps // runner.n_chunks)
-        length = max(runner.shortest, 1 << (most_steps - 1).bit_length())
+        # A whole number of the shortest, so that few programs serve all recordings.
+        length = -(-n_steps // (runner.n_chunks * runner.shortest)) * runner.shortest
         n_chunks = -(-n_steps // length)
         if n_chunks == 1:
             return self._one(runner.rest(inputs, length))[:n_steps]

@@ -13,6 +13,7 @@ from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.offline import fast_scan
 from seqmem_ros.offline.fast_replay import FastReplay
+from seqmem_ros.offline.network_scan import NetworkScan
 
 ALL_NAMES = (*NAMES, 'gripper')
 
@@ -21,9 +22,11 @@ ALL_NAMES = (*NAMES, 'gripper')
 def short_chunks(monkeypatch):
     """Make chunks so short that a small recording has many."""
     monkeypatch.setattr(fast_scan.FilterRunner, 'n_chunks', 8)
-    for runner in (fast_scan.NetworkRunner, fast_scan.FilterRunner):
-        monkeypatch.setattr(runner, 'chunk', 128)
-        monkeypatch.setattr(runner, 'shortest', 64)
+    monkeypatch.setattr(fast_scan.FilterRunner, 'chunk', 128)
+    monkeypatch.setattr(fast_scan.FilterRunner, 'shortest', 64)
+    monkeypatch.setattr(NetworkScan, 'piece', 32)
+    monkeypatch.setattr(NetworkScan, 'size', 1024)
+    monkeypatch.setattr(NetworkScan, 'rows_together', 20)
 
 
 def fast(blocks, estimators, options=None):
