@@ -32,11 +32,10 @@ from seqmem_ros.core.observer import N_FEATURES
 from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.stream import Stream
-from seqmem_ros.offline.fast_scan import ChunkedScan
-from seqmem_ros.offline.fast_scan import NetworkRunner
 from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.network_scan import NetworkScan
 
-WHOLE = NetworkRunner.n_chunks * NetworkRunner.chunk
+WHOLE = 2**15
 SHORT = 4096
 LAGS = 5
 LENGTHS = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -185,10 +184,11 @@ def of_size(n_hidden: int) -> NetworkEstimator:
 
 
 def _fast(estimator: NetworkEstimator, n_joints: int, n_steps: int) -> Run:
-    runner = NetworkRunner(estimator)
+    # What it remembers of the round before ends with the first step, which is a start.
+    scan = NetworkScan(estimator)
 
     def run() -> float:
-        scan, took_s = ChunkedScan(runner, estimator), 0.0
+        took_s = 0.0
         for start in range(0, n_steps, WHOLE):
             # A recording has its samples; what is made of them is measured.
             steps = steps_of(min(WHOLE, n_steps - start), n_joints, start)

@@ -14,6 +14,7 @@ this is a part of the work. Chunks that do not come together are computed in ord
 comes out never depends on how long a network remembers; only the time does.
 """
 
+from typing import Any
 from typing import NamedTuple
 
 import jax
@@ -78,7 +79,10 @@ class NetworkScan:
             or estimator.model.kind == 'attention'
         )
         self._program = jax.jit(self._exact_scan if self._exact else self._scan)
-        self._memory = estimator.empty_memory(1)
+        self._memory: Any = estimator.empty_memory(1)
+        if self._exact:
+            # Far fewer to wait for, and to lay out, while others are under way.
+            self.size //= 4
         self._patience = 0
         self.passes = 0
         self.in_order = 0
@@ -109,31 +113,37 @@ class NetworkScan:
             },
         }  # fmt: skip
 
-    def run(self, inputs: Inputs) -> np.ndarray:
+    def run(self, inputs: Inputs) -> np.ndarray | jax.Array:
         """
-        Advance over up to ``size`` steps.
+        Advance over up to ``size`` steps; in order, without waiting until they are computed.
 
         :param inputs: of n steps of R rows, at least as many rows as before
         :returns: outputs, shape (n, R), (n, J), (n, R, L) or (n, 1, L)
         """
         n_steps, n_rows = inputs['advance'].shape
         if not self._estimator.joints and n_rows > len(self._memory):
-            self._memory = with_rows(self._memory, n_rows)
+            self._memory = with_rows(np.asarray(self._memory), n_rows)
         n_chunks = max(2, min(self.most_chunks, self.rows_together // n_rows))
         worth_it = n_steps >= 4 * n_chunks * self.piece and not self._exact
         self._patience = max(0, self._patience - 1)
         if not worth_it or self._patience:
-            outputs = self._go_in_order(self._cut(inputs, 1))
-        else:
-            outputs = self._go_side_by_side(self._cut(inputs, n_chunks))
+            return self._go_in_order(self._pieces(inputs))[0, :n_steps]
+        outputs = self._go_side_by_side(self._cut(inputs, n_chunks))
         return outputs.reshape(-1, *outputs.shape[3:])[:n_steps]
 
     @property
     def _reads_lags_alone(self) -> bool:
         return self._estimator.model.spec.readout == 'observer'
 
+    def _pieces(self, inputs: Inputs) -> list[Inputs]:
+        """Cut into pieces; the last is filled up with steps in which nothing advances."""
+        return [
+            {n: with_rows(v[at : at + self.piece], self.piece)[None] for n, v in inputs.items()}
+            for at in range(0, len(inputs['advance']), self.piece)
+        ]
+
     def _cut(self, inputs: Inputs, n_chunks: int) -> list[Inputs]:
-        """Fill up with steps in which nothing advances, and cut; P of shape (K, S, R, ...)."""
+        """Fill up likewise, and cut into chunks and pieces; P of shape (K, S, R, ...)."""
         n_pieces = -(-len(inputs['advance']) // (n_chunks * self.piece))
         shape = (n_chunks, n_pieces, self.piece)
         cut = {
@@ -142,17 +152,18 @@ class NetworkScan:
         }
         return [{name: values[:, p] for name, values in cut.items()} for p in range(n_pieces)]
 
-    def _go_in_order(self, pieces: list[Inputs]) -> np.ndarray:
+    def _go_in_order(self, pieces: list[Inputs]) -> jax.Array:
         outputs, memory = [], self._memory[None]
         for piece in pieces:
             memory, said = self._program(memory, piece)
             outputs.append(said)
         self.in_order += len(pieces)
-        self._memory = np.asarray(memory)[0]
-        return np.stack([np.asarray(said) for said in outputs], axis=1)
+        self._memory = memory[0]
+        return jnp.concatenate(outputs, axis=1)
 
     def _go_side_by_side(self, pieces: list[Inputs]) -> np.ndarray:
         n_chunks = len(pieces[0]['advance'])
+        self._memory = np.asarray(self._memory)
         run = self._first(np.stack([self._memory] * n_chunks), pieces)
         for _ in range(MOST_PASSES):
             true = np.concatenate([self._memory[None], run.ends[-1][:-1]])
@@ -195,7 +206,7 @@ class NetworkScan:
         self._memory = true[first]
         for k in range(first, len(true)):
             chunk = [{name: v[k : k + 1] for name, v in piece.items()} for piece in pieces]
-            run.outputs[k] = self._go_in_order(chunk)[0]
+            run.outputs[k] = np.reshape(self._go_in_order(chunk), run.outputs[k].shape)
         self._patience = PATIENCE + 1
         return run.outputs
 

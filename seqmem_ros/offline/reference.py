@@ -108,7 +108,11 @@ def unbroken_runs(time_ns: np.ndarray, max_gap_s: float) -> Iterator[np.ndarray]
     :param max_gap_s: a longer gap ends a run, s
     :returns: indices of the samples of each run, in order of strictly increasing time
     """
-    newest = np.maximum.accumulate(time_ns)
+    steps_ns = np.diff(time_ns)
+    longest_ns = max_gap_s * NANOSECONDS_PER_SECOND
+    if (steps_ns > 0).all():
+        yield from np.split(np.arange(len(time_ns)), np.flatnonzero(steps_ns > longest_ns) + 1)
+        return
     # A restart is seen against the newest stamp since the last restart, not since the start.
     starts = [0]
     while len(time_ns) > starts[-1]:
@@ -121,7 +125,7 @@ def unbroken_runs(time_ns: np.ndarray, max_gap_s: float) -> Iterator[np.ndarray]
     for begin, end in zip(starts, [*starts[1:], len(time_ns)]):
         _, first = np.unique(time_ns[begin:end], return_index=True)
         order = begin + first
-        gaps = np.flatnonzero(np.diff(time_ns[order]) > max_gap_s * NANOSECONDS_PER_SECOND)
+        gaps = np.flatnonzero(np.diff(time_ns[order]) > longest_ns)
         yield from np.split(order, gaps + 1)
 
 
@@ -178,10 +182,25 @@ def local_slopes(
     for block in np.array_split(np.flatnonzero(fitted), max(1, fitted.sum() // _BLOCK)):
         weights, index = _slope_weights(time_ns, left, right, block, half_ns, degree)
         gain = np.sqrt(np.sum(weights**2, axis=1))
-        around = values[index] - values[block][:, None, :]  # (block, window, J)
-        slope = np.einsum('bw,bwj->bj', weights, around)
+        slope = _weighted(values, block, index, weights)
         slopes[block] = np.where(gain[:, None] <= largest_gain, slope, np.nan)
     return slopes
+
+
+def _weighted(
+    values: np.ndarray, block: np.ndarray, index: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Sum values around each sample, less its own, by weight; (block, J)."""
+    centre, n_windows = values[block], len(block)
+    first = index[:1, 0]
+    even = (weights == weights[:1]).all() and (index[:, 0] == first + np.arange(n_windows)).all()
+    if n_windows and even:
+        slope = np.zeros_like(centre)
+        for begin, weight in enumerate(weights[0], int(first[0])):
+            slope += weight * (values[begin : begin + n_windows] - centre)
+        return slope
+    around = values[index] - centre[:, None, :]  # (block, window, J)
+    return np.einsum('bw,bwj->bj', weights, around)
 
 
 def _slope_weights(
