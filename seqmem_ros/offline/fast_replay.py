@@ -149,7 +149,8 @@ class _Run:
             jax.tree.map(itemgetter(part), together)
             for part in (slice(None, self._engine.size), slice(self._engine.size, None))
         )
-        self._waiting, self._n_waiting = [later], len(later['messages'])
+        self._n_waiting = len(later['messages'])
+        self._waiting = [later] if self._n_waiting else []
         outputs = self._engine.run(now.pop('inputs'))
         self.settle(table, row_of)
         self._under_way = (now, outputs)

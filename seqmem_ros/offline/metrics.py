@@ -117,7 +117,7 @@ def lag_curve(
     # A few lags at once: their errors are as many arrays as long as the recording.
     for some in np.array_split(lags_s, max(1, len(lags_s) // _LAGS_TOGETHER)):
         errors = shifted_errors(time_ns, reference, estimate, some, max_gap_s, stride, span)
-        squares.append(np.sum(errors**2, axis=1))
+        squares.append(np.sum(errors**2, axis=1, dtype=np.float64))
         samples = errors.shape[1]
     return LagCurve(lags_s, np.concatenate(squares), samples)
 
@@ -143,21 +143,25 @@ def shifted_errors(
     :param span_s: lags for which r has to be known, in s; None: those of ``lags_s``
     :returns: errors in rad/s, shape (L, n)
     """
-    parts = [np.empty((len(lags_s), 0))]
+    parts = [np.empty((len(lags_s), 0), dtype=np.float32)]
     least_s, most_s = span_s or (lags_s.min(), lags_s.max())
     rows = np.flatnonzero(np.isfinite(reference))
     for run in unbroken_runs(time_ns[rows], max_gap_s):
         if len(run) < 2:
             continue
         run = rows[run]
-        time_s = (time_ns[run] - time_ns[run[0]]) / NANOSECONDS_PER_SECOND
-        known = (time_s >= most_s) & (time_s <= time_s[-1] + least_s)
-        points = np.flatnonzero(known & np.isfinite(estimate[run]))[::stride]
         values, told = reference[run], estimate[run]
         period_s = _even_period_s(time_ns[run])
         if period_s:
-            parts.append(told[points] - _cubic_on_even(period_s, values, points, lags_s))
+            first = max(0, int(np.ceil(most_s / period_s - ON_A_SAMPLE)))
+            end = len(run) + min(0, int(np.floor(least_s / period_s + ON_A_SAMPLE)))
+            points = first + np.flatnonzero(np.isfinite(told[first:end]))[::stride]
+            for some in np.array_split(points, len(points) // _POINTS_TOGETHER + 1):
+                parts.append(told[some] - _cubic_on_even(values, some, lags_s / period_s))
             continue
+        time_s = (time_ns[run] - time_ns[run[0]]) / NANOSECONDS_PER_SECOND
+        known = (time_s >= most_s) & (time_s <= time_s[-1] + least_s)
+        points = np.flatnonzero(known & np.isfinite(told))[::stride]
         slopes = np.gradient(values, time_s)
         for some in np.array_split(points, len(points) // _POINTS_TOGETHER + 1):
             shifted = _cubic(time_s, values, slopes, time_s[some] - lags_s[:, None])
@@ -167,31 +171,36 @@ def shifted_errors(
 
 def _even_period_s(time_ns: np.ndarray) -> float:
     """Return the period of stamps that are even, 0 if they are not."""
-    after_ns = (time_ns - time_ns[0]).astype(np.float64)
-    period_ns = after_ns[-1] / (len(time_ns) - 1)
-    even = np.abs(after_ns - period_ns * np.arange(len(time_ns))) <= EVEN_NS
-    return period_ns / NANOSECONDS_PER_SECOND if even.all() else 0.0
+    period_ns = int(time_ns[-1] - time_ns[0]) / (len(time_ns) - 1)
+    for begin in range(0, len(time_ns), _POINTS_TOGETHER):
+        after_ns = time_ns[begin : begin + _POINTS_TOGETHER] - time_ns[0]
+        expected_ns = period_ns * np.arange(begin, begin + len(after_ns))
+        if (np.abs(after_ns - expected_ns) > EVEN_NS).any():
+            return 0.0
+    return period_ns / NANOSECONDS_PER_SECOND
 
 
-def _cubic_on_even(
-    period_s: float, values: np.ndarray, points: np.ndarray, lags_s: np.ndarray
-) -> np.ndarray:
+def _cubic_on_even(values: np.ndarray, points: np.ndarray, lags: np.ndarray) -> np.ndarray:
     """Interpolate like :func:`_cubic`: at each lag, all points lie alike between two samples."""
-    shifted = np.empty((len(lags_s), len(points)))
-    slopes = None
-    for row, lag in zip(shifted, lags_s / period_s):
+    shifted = np.empty((len(lags), len(points)), dtype=values.dtype)
+    for row, lag in zip(shifted, lags):
         back = round(lag)
         if abs(lag - back) < ON_A_SAMPLE:
             row[:] = values[np.clip(points - back, 0, len(values) - 1)]
             continue
         back = int(np.ceil(lag))
         u = back - lag
-        slopes = np.gradient(values.astype(np.float64)) if slopes is None else slopes
         left = np.clip(points - back, 0, len(values) - 2)
-        start = values[left] * (1.0 + 2.0 * u) + slopes[left] * u
-        end = values[left + 1] * (3.0 - 2.0 * u) - slopes[left + 1] * (1.0 - u)
+        start = values[left] * (1.0 + 2.0 * u) + _rise(values, left) * u
+        end = values[left + 1] * (3.0 - 2.0 * u) - _rise(values, left + 1) * (1.0 - u)
         row[:] = start * (1.0 - u) ** 2 + end * u**2
     return shifted
+
+
+def _rise(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the slope a sample, from both neighbours where there are two."""
+    before, after = np.maximum(at - 1, 0), np.minimum(at + 1, len(values) - 1)
+    return (values[after] - values[before]) / (after - before).astype(np.float32)
 
 
 def _cubic(
@@ -216,10 +225,13 @@ def standstill(time_ns: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """
     moving_ns = np.sort(time_ns[np.abs(reference) >= STANDSTILL_RAD_S])
     margin_ns = round(STANDSTILL_MARGIN_S * NANOSECONDS_PER_SECOND)
-    near = np.searchsorted(moving_ns, time_ns + margin_ns, side='right') - np.searchsorted(
-        moving_ns, time_ns - margin_ns
-    )
-    return np.isfinite(reference) & (near == 0)
+    rests = np.isfinite(reference)
+    for begin in range(0, len(time_ns), _POINTS_TOGETHER):
+        some = slice(begin, begin + _POINTS_TOGETHER)
+        first = np.searchsorted(moving_ns, time_ns[some] - margin_ns)
+        end = np.searchsorted(moving_ns, time_ns[some] + margin_ns, side='right')
+        rests[some] &= first == end
+    return rests
 
 
 def score(
@@ -239,13 +251,27 @@ def score(
         rmse=_rms(errors),
         lag_s=lag_s,
         rmse_at_lag=_rms(late_errors),
-        p99=float(np.percentile(np.abs(errors), 99, overwrite_input=True))
-        if len(errors)
-        else float('nan'),
+        p99=_percentile(np.abs(errors), 0.99),
         standstill_rms=_rms(rest_errors),
         rest_samples=len(rest_errors),
     )
 
 
+def _percentile(sizes: np.ndarray, share: float) -> float:
+    """Interpolate between the two nearest, as NumPy does, which makes copies; sorts its input."""
+    if not len(sizes):
+        return float('nan')
+    place = share * (len(sizes) - 1)
+    low = int(place)
+    high = min(low + 1, len(sizes) - 1)
+    sizes.partition((low, high))
+    return float(sizes[low] + (place - low) * (sizes[high] - sizes[low]))
+
+
 def _rms(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(values**2, dtype=np.float64))) if len(values) else float('nan')
+    if not len(values):
+        return float('nan')
+    # Squares in double precision, without an array of all of them.
+    parts = (values[at : at + _POINTS_TOGETHER] for at in range(0, len(values), _POINTS_TOGETHER))
+    total = sum(float(np.sum(np.square(part, dtype=np.float64))) for part in parts)
+    return float(np.sqrt(total / len(values)))

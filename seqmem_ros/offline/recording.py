@@ -103,6 +103,8 @@ class JointTable:
         :returns: shape (T, J) or (T, J, L), NaN where nothing was entered
         """
         self._reserve(n_rows)
+        # The room for more is given back.
+        self._table.resize((n_rows, *self._table.shape[1:]), refcheck=False)
         if list(names) == self.names:
             return self._table[:n_rows]
         column_of = {name: column for column, name in enumerate(self.names)}

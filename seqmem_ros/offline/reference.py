@@ -28,7 +28,7 @@ SMALLEST_SIDE = 3
 # Stamps further back than this are of another time, not late; as in StreamOptions.
 CLOCK_JUMP_NS = 100_000_000
 _BLOCK = 4096
-_PIECE = 100_000
+_PIECE = 25_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from seqmem_ros.offline.labels import LabelScore
 from seqmem_ros.offline.labels import score_labels
 from seqmem_ros.offline.metrics import lag_curve
 from seqmem_ros.offline.metrics import NO_CURVE
+from seqmem_ros.offline.metrics import Score
 from seqmem_ros.offline.metrics import score
 from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
@@ -62,42 +63,53 @@ def _labelled(scores: np.ndarray) -> np.ndarray:
 
 def _score_velocity(result: Result, each: EstimatorResult) -> EstimatorResult:
     names = result.recording.names
-    time_ns = result.recording.time_ns
-    joints = [_JointErrors(result, time_ns, each.outputs, n) for n in range(len(names))]
-    per_joint = {
-        name: score(joint.errors, joint.rest_errors, joint.lag_s, joint.late_errors(joint.lag_s))
-        for name, joint in zip(names, joints)
-    }
-    chosen = [joint for joint, counts in zip(joints, result.scored_joints) if counts]
+    counts = result.scored_joints
+    # All errors together, for the percentile; else joint by joint, to fill less memory.
+    errors = np.empty(int(result.compared[:, counts].sum()), dtype=np.float32)
+    joints, per_joint, filled = [], {}, 0
+    for index, name in enumerate(names):
+        joint = _JointErrors(result, each.outputs, index)
+        joints.append(joint)
+        per_joint[name] = joint.score()
+        if counts[index]:
+            of_joint = joint.errors()
+            errors[filled : filled + len(of_joint)] = of_joint
+            filled += len(of_joint)
+    chosen = [joint for joint, scored in zip(joints, counts) if scored]
     curve = sum((joint.curve for joint in chosen[1:]), chosen[0].curve)
     lag_s = curve.best_lag_s()
-    rest_errors = np.concatenate([joint.rest_errors for joint in joints])
-    total = score(
-        np.concatenate([joint.errors for joint in chosen]), rest_errors, lag_s, np.empty(0)
+    nothing = np.empty(0)
+    late = [score(joint.late_errors(lag_s), nothing, lag_s, nothing) for joint in chosen]
+    at_rest = pool(list(per_joint.values()))
+    total = replace(
+        score(errors, nothing, lag_s, nothing),
+        rmse_at_lag=pool(late).rmse,
+        standstill_rms=at_rest.standstill_rms,
+        rest_samples=at_rest.rest_samples,
     )
-    # Joint by joint: all at once they would fill as much memory as the recording.
-    late = [score(joint.late_errors(lag_s), np.empty(0), lag_s, np.empty(0)) for joint in chosen]
-    total = replace(total, rmse_at_lag=pool(late).rmse)
     return replace(each, total=total, per_joint=per_joint, curve=curve)
 
 
 class _JointErrors:
     """How far an estimate is from the reference of one joint, where it is to be compared."""
 
-    def __init__(
-        self, result: Result, time_ns: np.ndarray, outputs: np.ndarray, joint: int
-    ) -> None:
-        self._result, self._time_ns, self._outputs = result, time_ns, outputs
-        self._joint = joint
-        reference, estimate = self._series()
-        known = np.isfinite(estimate)
-        self.errors = (estimate - reference)[known]
-        self.rest_errors = (estimate - reference)[known & standstill(time_ns, reference)]
+    def __init__(self, result: Result, outputs: np.ndarray, joint: int) -> None:
+        self._result, self._outputs, self._joint = result, outputs, joint
+        self._time_ns = result.recording.time_ns
         # Noise around zero has no lag.
-        max_gap_s = result.options.max_gap_s
-        moving = result.moving[joint]
-        self.curve = lag_curve(time_ns, reference, estimate, max_gap_s) if moving else NO_CURVE
-        self.lag_s = self.curve.best_lag_s()
+        self.curve = NO_CURVE
+        if result.moving[joint]:
+            self.curve = lag_curve(self._time_ns, *self._series(), result.options.max_gap_s)
+
+    def score(self) -> Score:
+        lag_s = self.curve.best_lag_s()
+        rest_errors = self.errors(standstill(self._time_ns, self._series()[0]))
+        return score(self.errors(), rest_errors, lag_s, self.late_errors(lag_s))
+
+    def errors(self, among: np.ndarray | bool = True) -> np.ndarray:
+        reference, estimate = self._series()
+        known = np.isfinite(estimate) & among
+        return estimate[known] - reference[known]
 
     def _series(self) -> tuple[np.ndarray, np.ndarray]:
         result, joint = self._result, self._joint

@@ -137,17 +137,19 @@ def _check_joint(
 def _triples(
     time_ns: np.ndarray, position: np.ndarray, velocity: np.ndarray, max_gap_s: float
 ) -> np.ndarray:
-    """Collect velocity, the velocity before it and the backward difference, shape (3, n)."""
+    """Collect velocity, the one before it, and the backward difference; float32, (3, n)."""
     parts = []
     rows = np.flatnonzero(np.isfinite(position) & np.isfinite(velocity))
     for run in unbroken_runs(time_ns[rows], max_gap_s):
         run = rows[run]
-        step_s = np.diff(time_ns[run]) / NANOSECONDS_PER_SECOND
-        difference = np.diff(position[run]) / step_s
-        parts.append(np.stack([velocity[run][1:], velocity[run][:-1], difference]))
+        triple = np.empty((3, max(0, len(run) - 1)), dtype=np.float32)
+        difference = np.diff(position[run])
+        difference /= np.diff(time_ns[run]) / NANOSECONDS_PER_SECOND
+        triple[:] = velocity[run[1:]], velocity[run[:-1]], difference
+        parts.append(triple)
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate([np.empty((3, 0)), *parts], axis=1)
+    return np.concatenate([np.empty((3, 0), dtype=np.float32), *parts], axis=1)
 
 
 def _low_pass(now: np.ndarray, before: np.ndarray, difference: np.ndarray) -> tuple[float, float]:
