@@ -37,17 +37,17 @@ from seqmem_ros.offline.tune import sweep
 
 SHIPPED = {
     'velocity_gru': TrainingOptions(model='gru', n_steps=8000),
-    'velocity_lstm': TrainingOptions(model='lstm', n_steps=5000),
+    'velocity_lstm': TrainingOptions(model='lstm', n_steps=8000),
     'velocity_attention': TrainingOptions(
         model='attention',
         n_layers=2,
-        n_steps=2000,
+        n_steps=8000,
         batch_size=32,
         n_samples=256,
         learning_rate=1e-3,
         gradient_samples=64,
     ),
-    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=6000),
+    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=8000),
 }
 # Never used in training: its seeds count up from 0 and its data are drawn from these alone.
 SCORE_SEED = 20_261_129
