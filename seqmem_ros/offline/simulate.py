@@ -30,11 +30,11 @@ LARGEST_RIPPLE = 0.08
 # Nor does one move without its structure and its controller swinging. Only motions that never
 # rest have it here, because a joint at rest has to read still.
 VIBRATING = ('sines', 'wander', 'cruise', 'scan')
-VIBRATING_SHARE = 0.5
+VIBRATING_SHARE = 0.85
 LARGEST_VIBRATION = 0.03
 # How often each of the kinds is drawn.
 SHARES = (0.2, 0.18, 0.14, 0.14, 0.14, 0.06, 0.08, 0.06)
-HARDER_SHARES = (0.18, 0.16, 0.14, 0.14, 0.14, 0.06, 0.12, 0.06)
+HARDER_SHARES = (0.18, 0.165, 0.13, 0.13, 0.13, 0.08, 0.13, 0.055)
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ def simulate(
     :param rng: source of randomness
     :param n_samples: its length in samples
     :param kind: one of :data:`KINDS`; None draws one, standing still less often
-    :param harder: as networks learn from it: more go to and fro, and half of the motions that
-        never rest vibrate; filters are tuned without
+    :param harder: as networks learn from it: more go to and fro, and most motions that never
+        rest vibrate; filters are tuned without
     :returns: the recording
     """
     if kind is None:
@@ -216,7 +216,7 @@ def _rippled_at_random(rng: np.random.Generator, motion: Motion, peak_rad_s: flo
 def _vibrating_at_random(rng: np.random.Generator, motion: Motion, duration_s: float) -> Motion:
     """Let one or two frequencies swing on top, whatever the speed of the moment."""
     n = int(rng.integers(1, 3))
-    frequency_hz = np.exp(rng.uniform(np.log(2), np.log(20), n))
+    frequency_hz = np.exp(rng.uniform(np.log(4), np.log(20), n))
     share = np.exp(rng.uniform(np.log(0.001), np.log(LARGEST_VIBRATION), n))
     fastest_rad_s = np.abs(motion(np.linspace(0, duration_s, 200))[1]).max()
     amplitude_rad = share * fastest_rad_s / (TURN_RAD * frequency_hz)
