@@ -193,7 +193,7 @@ def train(
 
 
 def _moved_by(mean: Module, new: Module, steps: jax.Array) -> Module:
-    """Leak the newest weights into their mean: Polyak and Juditsky, SIAM J. Control 30(4), 1992."""
+    """Leak the newest weights into a mean (Polyak and Juditsky, SIAM J. Control 30(4), 1992)."""
     return jax.tree.map(lambda old, now: old + (now - old) / jnp.maximum(steps, 1), mean, new)
 
 
@@ -239,7 +239,9 @@ def batches(options: TrainingOptions) -> Iterator[Batch]:
     rng = np.random.default_rng(options.seed)
     size = options.batch_size
     while True:
-        recordings = [simulate(rng, options.n_samples, harder=True) for _ in range(POOL_BATCHES * size)]
+        recordings = [
+            simulate(rng, options.n_samples, harder=True) for _ in range(POOL_BATCHES * size)
+        ]
         pool = stacked(recordings)
         for _ in range(USES_OF_A_POOL):
             order = rng.permutation(len(recordings)).reshape(-1, size)
