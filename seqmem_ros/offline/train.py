@@ -153,7 +153,9 @@ def network_of(options: TrainingOptions, n_in: int, n_out: int) -> dict[str, Any
 
 
 def train(
-    options: TrainingOptions, progress: Callable[[int, float], None] = lambda step, loss: None
+    options: TrainingOptions,
+    progress: Callable[[int, float], None] = lambda step, loss: None,
+    begin: SequenceModel | None = None,
 ) -> SequenceModel:
     """
     Train a model on simulated recordings; its weights are a running mean over the last steps.
@@ -164,11 +166,12 @@ def train(
 
     :param options: what to train and for how long
     :param progress: called after each step with its number and its loss
+    :param begin: model of the same kind and sizes to go on from; None for fresh weights
     :returns: the model, with a card that says how it was trained
     :raises SeqmemError: if the loss is not finite any more
     """
     spec = spec_of(options)
-    network = build_network(spec.network, jax.random.key(options.seed))
+    network = begin.network if begin else build_network(spec.network, jax.random.key(options.seed))
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
     optimizer = schedule_for(options.learning_rate, options.n_steps, WARM_UP_STEPS)
     loss_of = loss_for(len(spec.labels), options.gradient_samples)
