@@ -87,7 +87,7 @@ def epoch(options: TrainingOptions, number: int) -> Iterator[Batch]:
     """
     rng = np.random.default_rng([options.seed, number])
     n_recordings = POOL_BATCHES * options.batch_size
-    pool = stacked([simulate(rng, options.n_samples) for _ in range(n_recordings)])
+    pool = stacked([simulate(rng, options.n_samples, harder=True) for _ in range(n_recordings)])
     for _ in range(USES_OF_A_POOL):
         for chosen in rng.permutation(n_recordings).reshape(-1, options.batch_size):
             yield tuple(array[chosen] for array in pool)

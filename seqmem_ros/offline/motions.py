@@ -141,6 +141,21 @@ def rippled(motion: Motion, waves_per_rad: float, share: float, phase_rad: float
     return with_ripple
 
 
+def together(*motions: Motion) -> Motion:
+    """
+    Add up motions, as a joint shows them that vibrates while it moves.
+
+    :param motions: each a function of time
+    :returns: the motion whose position, velocity and acceleration are their sums
+    """
+
+    def motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        position, velocity, acceleration = (sum(parts) for parts in zip(*(m(t) for m in motions)))
+        return position, velocity, acceleration
+
+    return motion
+
+
 def chain(segments: list[Segment]) -> Motion:
     """
     Run segments one after the other.

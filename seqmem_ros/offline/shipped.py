@@ -1,8 +1,8 @@
 """
 Train the weights that are shipped, and write their cards: ``./run weights``.
 
-Each is one call of :func:`seqmem_ros.offline.train.train` with the options below; the same
-seed on the same machine gives the same file. On two cores all of them take about an hour.
+Each is two calls of :func:`seqmem_ros.offline.train.train` with the options below; the same
+seed on the same machine gives the same file. On two cores all of them take less than an hour.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 import sys
 from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,19 +36,39 @@ from seqmem_ros.offline.tune import geometric_mean_rmse
 from seqmem_ros.offline.tune import rmse_of
 from seqmem_ros.offline.tune import sweep
 
+
+class Course(NamedTuple):
+    """
+    How a file is made: learn, then go on at a lower rate, where the average of weights is taken.
+
+    :ivar first: from fresh weights
+    :ivar then: the learning rate, steps and seed with which it goes on
+    """
+
+    first: TrainingOptions
+    then: TrainingOptions
+
+
+def _course(options: TrainingOptions, n_steps: int) -> Course:
+    return Course(options, replace(options, n_steps=n_steps, learning_rate=1e-3, seed=1))
+
+
 SHIPPED = {
-    'velocity_gru': TrainingOptions(model='gru', n_steps=8000),
-    'velocity_lstm': TrainingOptions(model='lstm', n_steps=5000),
-    'velocity_attention': TrainingOptions(
-        model='attention',
-        n_layers=2,
-        n_steps=2000,
-        batch_size=32,
-        n_samples=256,
-        learning_rate=1e-3,
-        gradient_samples=64,
+    'velocity_gru': _course(TrainingOptions(model='gru', n_steps=8000), 2000),
+    'velocity_lstm': _course(TrainingOptions(model='lstm', n_steps=5000), 2000),
+    'velocity_attention': _course(
+        TrainingOptions(
+            model='attention',
+            n_layers=2,
+            n_steps=2000,
+            batch_size=32,
+            n_samples=256,
+            learning_rate=1e-3,
+            gradient_samples=64,
+        ),
+        5000,
     ),
-    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=6000),
+    'motion_gru': _course(TrainingOptions(task='label', model='gru', n_steps=6000), 2000),
 }
 # Never used in training: its seeds count up from 0 and its data are drawn from these alone.
 SCORE_SEED = 20_261_129
@@ -67,19 +88,17 @@ def main() -> int:
     parser.add_argument(
         '--rescore', action='store_true', help='keep the weights, only score them again'
     )
-    parser.add_argument('--steps', type=int, help='fewer steps, to try it out')
+    parser.add_argument('--steps', type=int, help='fewer steps in each part, to try it out')
+    parser.add_argument('--begin', type=Path, help='folder with what the first part made')
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(SCORE_SEED)
     recordings = [simulate(rng, SCORE_SAMPLES) for _ in range(SCORE_RECORDINGS)]
     for name in args.only or SHIPPED:
-        options = SHIPPED[name]
-        if args.steps:
-            options = replace(options, n_steps=args.steps)
         path = args.out / f'{name}.safetensors'
-        model = load_model(path) if args.rescore else _trained(name, options)
+        model = load_model(path) if args.rescore else _trained(name, args)
         scores = _label_scores(model, recordings)
-        if options.task == 'velocity':
+        if not model.spec.labels:
             scores = _velocity_scores(model, recordings)
         card = {**model.spec.card, 'scores': scores}
         model = SequenceModel(replace(model.spec, card=card), model.network)
@@ -88,7 +107,21 @@ def main() -> int:
     return 0
 
 
-def _trained(name: str, options: TrainingOptions) -> SequenceModel:
+def _trained(name: str, args: argparse.Namespace) -> SequenceModel:
+    """Take the course, or its second part alone from what is in a folder."""
+    first, then = SHIPPED[name]
+    if args.steps:
+        first, then = (replace(options, n_steps=args.steps) for options in (first, then))
+    if args.begin:
+        began = load_model(args.begin / f'{name}.safetensors')
+    else:
+        began = _taught(f'{name}, first part', first, None)
+    model = _taught(f'{name}, second part', then, began)
+    card = {'before': began.spec.card['training'], **model.spec.card}
+    return SequenceModel(replace(model.spec, card=card), model.network)
+
+
+def _taught(name: str, options: TrainingOptions, begin: SequenceModel | None) -> SequenceModel:
     mean = 0.0
     with tqdm(total=options.n_steps, desc=name, unit=' steps', mininterval=5.0) as bar:
 
@@ -98,7 +131,7 @@ def _trained(name: str, options: TrainingOptions) -> SequenceModel:
             bar.set_postfix(loss=f'{mean:.3f}', refresh=False)
             bar.update()
 
-        return train(options, progress)
+        return train(options, progress, begin)
 
 
 def _outputs(model: SequenceModel, recordings: list[Recording]) -> tuple[np.ndarray, Any]:

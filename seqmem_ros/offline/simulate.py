@@ -20,12 +20,21 @@ from seqmem_ros.offline.motions import Segment
 from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.motions import SLOWEST_RAD_S
 from seqmem_ros.offline.motions import sudden_stop
+from seqmem_ros.offline.motions import together
 
 KINDS = ('moves', 'trapezoids', 'contacts', 'sines', 'wander', 'cruise', 'scan', 'still')
 TURN_RAD = 2 * np.pi
 # No arm moves as smoothly as its path was planned.
 RIPPLED_SHARE = 0.5
 LARGEST_RIPPLE = 0.08
+# Nor does one move without its structure and its controller swinging. Only motions that never
+# rest have it here, because a joint at rest has to read still.
+VIBRATING = ('sines', 'wander', 'cruise', 'scan')
+VIBRATING_SHARE = 0.85
+LARGEST_VIBRATION = 0.03
+# How often each of the kinds is drawn.
+SHARES = (0.2, 0.18, 0.14, 0.14, 0.14, 0.06, 0.08, 0.06)
+HARDER_SHARES = (0.18, 0.165, 0.13, 0.13, 0.13, 0.08, 0.13, 0.055)
 
 
 @dataclass(frozen=True)
@@ -155,19 +164,26 @@ def record(
     return Recording(stamp_ns, counts * encoder.count_rad, velocity, acceleration, encoder, kind)
 
 
-def simulate(rng: np.random.Generator, n_samples: int, kind: str | None = None) -> Recording:
+def simulate(
+    rng: np.random.Generator, n_samples: int, kind: str | None = None, harder: bool = False
+) -> Recording:
     """
     Draw a recording.
 
     :param rng: source of randomness
     :param n_samples: its length in samples
     :param kind: one of :data:`KINDS`; None draws one, standing still less often
+    :param harder: as networks learn from it: more go to and fro, and most motions that never
+        rest vibrate; filters are tuned without
     :returns: the recording
     """
     if kind is None:
-        kind = str(rng.choice(KINDS, p=[0.2, 0.18, 0.14, 0.14, 0.14, 0.06, 0.08, 0.06]))
+        kind = str(rng.choice(KINDS, p=HARDER_SHARES if harder else SHARES))
     encoder = random_encoder(rng)
-    motion = random_motion(rng, kind, n_samples / encoder.rate_hz)
+    duration_s = n_samples / encoder.rate_hz
+    motion = random_motion(rng, kind, duration_s)
+    if harder and kind in VIBRATING and rng.random() < VIBRATING_SHARE:
+        motion = _vibrating_at_random(rng, motion, duration_s)
     return record(rng, motion, encoder, n_samples, kind)
 
 
@@ -195,6 +211,16 @@ def _rippled_at_random(rng: np.random.Generator, motion: Motion, peak_rad_s: flo
     waves_per_rad = TURN_RAD * fastest_hz / peak_rad_s
     share = np.exp(rng.uniform(np.log(0.002), np.log(LARGEST_RIPPLE)))
     return rippled(motion, waves_per_rad, share, rng.uniform(0, TURN_RAD))
+
+
+def _vibrating_at_random(rng: np.random.Generator, motion: Motion, duration_s: float) -> Motion:
+    """Let one or two frequencies swing on top, whatever the speed of the moment."""
+    n = int(rng.integers(1, 3))
+    frequency_hz = np.exp(rng.uniform(np.log(4), np.log(20), n))
+    share = np.exp(rng.uniform(np.log(0.001), np.log(LARGEST_VIBRATION), n))
+    fastest_rad_s = np.abs(motion(np.linspace(0, duration_s, 200))[1]).max()
+    amplitude_rad = share * fastest_rad_s / (TURN_RAD * frequency_hz)
+    return together(motion, sines(amplitude_rad, frequency_hz, rng.uniform(0, TURN_RAD, n)))
 
 
 def _signed(rng: np.random.Generator, value: float) -> float:

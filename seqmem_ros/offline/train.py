@@ -43,6 +43,8 @@ USES_OF_A_POOL = 3
 LOSS_FLOOR_SHARE = 3e-3
 # Attention diverges without; nobody else minds.
 WARM_UP_STEPS = 300
+# The weights that are kept are a running mean over about so many of the last steps.
+AVERAGED_STEPS = 500
 VELOCITY_SHARE_OF_LABEL_LOSS = 0.1
 # Nothing in an LSTM's forward pass bounds its cells: one that counts without end costs nothing
 # over a training sequence and ruins single precision within a day.
@@ -151,10 +153,12 @@ def network_of(options: TrainingOptions, n_in: int, n_out: int) -> dict[str, Any
 
 
 def train(
-    options: TrainingOptions, progress: Callable[[int, float], None] = lambda step, loss: None
+    options: TrainingOptions,
+    progress: Callable[[int, float], None] = lambda step, loss: None,
+    begin: SequenceModel | None = None,
 ) -> SequenceModel:
     """
-    Train a model on simulated recordings.
+    Train a model on simulated recordings; its weights are a running mean over the last steps.
 
     The loss of a velocity model is the mean over recordings of the logarithm of the root mean
     squared error, so that slow and fast, coarse and fine recordings count the same; that of a
@@ -162,16 +166,18 @@ def train(
 
     :param options: what to train and for how long
     :param progress: called after each step with its number and its loss
+    :param begin: model of the same kind and sizes to go on from; None for fresh weights
     :returns: the model, with a card that says how it was trained
     :raises SeqmemError: if the loss is not finite any more
     """
     spec = spec_of(options)
-    network = build_network(spec.network, jax.random.key(options.seed))
+    network = begin.network if begin else build_network(spec.network, jax.random.key(options.seed))
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
     optimizer = schedule_for(options.learning_rate, options.n_steps, WARM_UP_STEPS)
     loss_of = loss_for(len(spec.labels), options.gradient_samples)
     step = make_train_step(loss_of, optimizer)
     opt_state = optimizer.init(network)
+    average, averaged = jax.jit(_moved_by), network
     bad_in_a_row = 0
     for number, batch in enumerate(batches(options), start=1):
         network, opt_state, loss = step(network, opt_state, *batch)
@@ -181,11 +187,17 @@ def train(
                 f'training diverged at step {number}: try a learning_rate below '
                 f'{options.learning_rate}'
             )
+        averaged = average(averaged, network, jnp.minimum(number / 10, AVERAGED_STEPS))
         progress(number, float(loss))
         if number == options.n_steps:
             break
     card = {'training': {**asdict(options), 'data': 'simulated', 'seqmem_ros': __version__}}
-    return SequenceModel(replace(spec, card=card), network)
+    return SequenceModel(replace(spec, card=card), averaged)
+
+
+def _moved_by(mean: Module, new: Module, steps: jax.Array) -> Module:
+    """Leak the newest weights into a mean (Polyak and Juditsky, SIAM J. Control 30(4), 1992)."""
+    return jax.tree.map(lambda old, now: old + (now - old) / jnp.maximum(steps, 1), mean, new)
 
 
 def loss_for(n_labels: int, gradient_samples: int = 512) -> Callable[..., jax.Array]:
@@ -230,7 +242,9 @@ def batches(options: TrainingOptions) -> Iterator[Batch]:
     rng = np.random.default_rng(options.seed)
     size = options.batch_size
     while True:
-        recordings = [simulate(rng, options.n_samples) for _ in range(POOL_BATCHES * size)]
+        recordings = [
+            simulate(rng, options.n_samples, harder=True) for _ in range(POOL_BATCHES * size)
+        ]
         pool = stacked(recordings)
         for _ in range(USES_OF_A_POOL):
             order = rng.permutation(len(recordings)).reshape(-1, size)

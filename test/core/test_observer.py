@@ -57,7 +57,7 @@ def reference(positions, times_s, weights, bias):
         if took[0] > 0:
             b = sigmoid(u[0] - 1)
             k_1 = min((1 - (1 - b) ** 3) * np.exp(np.tanh(u[1])), 1)
-            k_2 = min(1.5 * b**2 * (2 - b) * np.exp(1.5 * np.tanh(u[2])), 1.5)
+            k_2 = min(1.5 * b**2 * (2 - b) * np.exp(1.5 * np.tanh(u[2])), 1.8)
             k_3 = min(b**3 * np.exp(2 * np.tanh(u[3])), 0.9 * k_1 * k_2)
             decay, pull = sigmoid(u[4] + 3), sigmoid(u[5] - 3)
             gain_dt = max(dt, took[3] / 8)

@@ -52,7 +52,9 @@ def test_a_file_is_written_with_its_scores(tmp_path, monkeypatch, capsys):
     y = np.repeat(links, 6)
     y[::6] = 0
     np.savez(tmp_path / 'arm.npz', X=x.reshape(-1, 28, 3), y=y)
-    robot = contact.Robot('arm', ('p', 'q', 'r'), 'arm', 'arm')
+    robot = contact.Robot(
+        'arm', ('p', 'q', 'r'), 'arm', ('position', 'lag_velocity'), 0.2e-4, 0.2, 32, 'arm'
+    )  # fmt: skip
     monkeypatch.setattr(contact, 'ROBOTS', (robot,))
     monkeypatch.setattr(contact, 'FOLDS', 2)
     small = replace(contact.OPTIONS, hidden_size=16, learning_rate=2e-2)

@@ -10,6 +10,7 @@ from seqmem_ros.offline.motions import minimum_jerk
 from seqmem_ros.offline.motions import rippled
 from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.motions import sudden_stop
+from seqmem_ros.offline.motions import together
 
 SEGMENTS = {
     'hold': (hold(0.7), []),
@@ -142,6 +143,17 @@ def test_sines_are_a_sum_with_exact_derivatives():
     slope, bend = _central_differences(motion, time_s, 1e-5)
     np.testing.assert_allclose(velocity, slope, atol=1e-7)
     np.testing.assert_allclose(acceleration, bend, atol=1e-6)
+
+
+def test_motions_together_are_their_sum():
+    slow = sines(np.array([0.5]), np.array([0.3]), np.array([0.4]))
+    fast = sines(np.array([0.02]), np.array([4.0]), np.array([-2.0]))
+    time_s = np.linspace(-0.5, 3, 301)
+    added = together(slow, fast)(time_s)
+    for both, one, other in zip(added, slow(time_s), fast(time_s)):
+        np.testing.assert_allclose(both, one + other, rtol=1e-12)
+    slope, _ = _central_differences(together(slow, fast), time_s, 1e-5)
+    np.testing.assert_allclose(added[1], slope, atol=1e-7)
 
 
 def test_a_ripple_follows_the_position_and_keeps_its_derivatives():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from seqmem_ros.offline import simulate as simulation
 from seqmem_ros.offline.motions import sines
 from seqmem_ros.offline.simulate import Encoder
 from seqmem_ros.offline.simulate import KINDS
@@ -63,6 +64,35 @@ def test_standing_still_means_a_velocity_of_zero():
 def test_no_kind_draws_all_kinds():
     rng = np.random.default_rng(2)
     assert {simulate(rng, 8).kind for _ in range(200)} == set(KINDS)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_harder_motions_vibrate_unless_they_rest(monkeypatch, kind):
+    monkeypatch.setattr(simulation, 'record', lambda rng, motion, *_: motion)
+    time_s = np.linspace(0, 0.2, 400)
+    swinging = 0
+    for seed in range(60):
+        # The same seed, so the same motion below.
+        plain, harder = (
+            simulate(np.random.default_rng(seed), 200, kind, harder=harder)
+            for harder in (False, True)
+        )
+        added = harder(time_s)[1] - plain(time_s)[1]
+        swinging += added.any()
+        assert np.abs(added).max() <= 2 * 0.03 * 6.0
+    if kind in ('sines', 'wander', 'cruise', 'scan'):
+        # 3 sqrt(0.85 0.15 / 60)
+        assert swinging / 60 == pytest.approx(0.85, abs=0.14)
+    else:
+        assert swinging == 0
+
+
+def test_harder_recordings_are_more_often_the_kinds_that_are_hard():
+    rng = np.random.default_rng(9)
+    kinds = [simulate(rng, 8, harder=True).kind for _ in range(2000)]
+    # 3 sqrt(0.13 0.87 / 2000)
+    assert kinds.count('scan') / 2000 == pytest.approx(0.13, abs=0.023)
+    assert kinds.count('cruise') / 2000 == pytest.approx(0.08, abs=0.019)
 
 
 def test_an_unknown_kind_is_refused():

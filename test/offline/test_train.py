@@ -93,6 +93,31 @@ def test_a_seed_says_all(compiled_once):
     assert any(not np.array_equal(value, other[name]) for name, value in first.items())
 
 
+def test_the_weights_are_a_leaking_mean_over_the_last_steps(monkeypatch, compiled_once):
+    made, passed = training.make_train_step, []
+
+    def make_train_step(*args):
+        step = made(*args)
+
+        def remembered(*args):
+            passed.append(step(*args))
+            return passed[-1]
+
+        return remembered
+
+    monkeypatch.setattr(training, 'make_train_step', make_train_step)
+    monkeypatch.setattr(training, 'AVERAGED_STEPS', 2)
+    model = train(TINY)
+    seen = [weights_of(SequenceModel(model.spec, network)) for network, _, _ in passed]
+    for name, value in weights_of(model).items():
+        # The tenth of the steps so far, at least 1 and at most AVERAGED_STEPS.
+        expected = seen[0][name]
+        for number, now in enumerate(seen, start=1):
+            expected = expected + (now[name] - expected) / min(max(number / 10, 1), 2)
+        np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
+        assert not np.array_equal(value, seen[-1][name])
+
+
 def test_what_is_trained_goes_into_a_file(tmp_path):
     model = train(replace(TINY, n_steps=2, n_samples=24, model='rnn', task='label'))
     path = tmp_path / 'm.safetensors'
