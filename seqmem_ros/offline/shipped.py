@@ -1,8 +1,8 @@
 """
 Train the weights that are shipped, and write their cards: ``./run weights``.
 
-Each is two or three calls of :func:`seqmem_ros.offline.train.train` with the options below; the same
-seed on the same machine gives the same file. On two cores all of them take less than an hour.
+Each is two or three calls of :func:`seqmem_ros.offline.train.train` with the options below; the
+same seeds on the same machine give the same file. On two cores all take less than an hour.
 """
 
 import argparse
