@@ -213,17 +213,20 @@ class Tracer:
         before = list(self._recent)[1 - window :]
         rows = [self.row_of[name] for name in self._layout]
         n_rows = max(rows) + 1
-        series = {'stamp_ns': self._stamps(block)[:, None].repeat(len(rows), axis=1)}
-        earlier = {'stamp_ns': [[self._stamp_of(*entry)] * len(rows) for entry in before]}
+        stamps = np.append([self._stamp_of(*entry) for entry in before], self._stamps(block))
+        # All joints share them, which readers may make use of.
+        wholes = {'stamp_ns': np.broadcast_to(stamps[:, None], (len(stamps), len(rows)))}
         for field in self._stub.fields:
-            series[field] = getattr(block, field)[:, self._columns]
-            earlier[field] = [getattr(sample, field)[self._columns] for _, sample in before]
-        arrays = {}
-        for name, values in series.items():
-            whole = np.concatenate([np.array(earlier[name], dtype=values.dtype), values])
-            slid = np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
-            arrays[name] = np.zeros((len(block), n_rows, window), dtype=values.dtype)
-            arrays[name][:, rows] = slid
+            earlier = [getattr(sample, field)[self._columns] for _, sample in before]
+            wholes[field] = np.concatenate([earlier, getattr(block, field)[:, self._columns]])
+        arrays = {
+            name: np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
+            for name, whole in wholes.items()
+        }
+        if rows != list(range(n_rows)):
+            for name, slid in arrays.items():
+                arrays[name] = np.zeros((len(block), n_rows, window), dtype=slid.dtype)
+                arrays[name][:, rows] = slid
         advance = np.zeros((len(block), n_rows), dtype=bool)
         advance[:, rows] = True
         self._count = with_rows(self._count, max(n_rows, len(self._count)))
