@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 
 MOST_PASSES = 4
 # Two memories are the same if they differ by less than this share of the usual size of each

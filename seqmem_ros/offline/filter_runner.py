@@ -7,7 +7,7 @@ import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.window import JointWindows
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 
 Tree = Any
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.window import with_rows
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 from seqmem_ros.offline.scan_inputs import Inputs
 from seqmem_ros.offline.scan_inputs import laid_out
 from seqmem_ros.offline.scan_inputs import scan_inputs

@@ -13,7 +13,7 @@ import numpy as np
 from seqmem_ros.core.inputs import N_LAGS
 from seqmem_ros.core.inputs import N_RAW
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 
 Inputs = dict[str, np.ndarray]
 _VALUES = ('position', 'velocity', 'effort')

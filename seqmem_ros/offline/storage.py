@@ -219,8 +219,7 @@ def _indexed_messages(
             for connection, last_ns, data in bag.messages(connections):
                 yield RawMessage(topic, connection.msgtype, last_ns, bytes(data), encoding)
         return
-    except Exception as error:
-        # As in _open_file: a damaged file can break a parser anywhere.
+    except Exception as error:  # as in _open_plain
         note(one_line(error))
     for raw in fallback(topic, note):
         if raw.record_ns > last_ns:

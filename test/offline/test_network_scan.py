@@ -6,7 +6,7 @@ import pytest
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.window import JointWindows
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 from seqmem_ros.offline.network_scan import NetworkScan
 
 COUNT_RAD = 2 * np.pi / 2**14
