@@ -104,11 +104,14 @@ def with_seqmem(bag: Path, way: str) -> float:
     :param way: ``fast`` or ``exact``
     :returns: seconds
     """
+    from seqmem_ros.core.dispatch import compute_in_caller
     from seqmem_ros.core.estimators import load_estimator
     from seqmem_ros.offline import fast_replay  # noqa: F401
     from seqmem_ros.offline.evaluate import evaluate_bag
     from seqmem_ros.offline.evaluate import Setting
 
+    if way == 'exact':
+        compute_in_caller()
     estimators = {'gru': load_estimator('gru')}
     start_s = time.perf_counter()
     result = evaluate_bag(bag, estimators, Setting(fast=way == 'fast'))

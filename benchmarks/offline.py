@@ -32,7 +32,7 @@ from seqmem_ros.core.observer import N_FEATURES
 from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.stream import Stream
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 from seqmem_ros.offline.network_scan import NetworkScan
 
 WHOLE = 2**15

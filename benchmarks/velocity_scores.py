@@ -26,12 +26,12 @@ from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.core.weights import load_model
 from seqmem_ros.offline.metrics import lag_grid_s
 from seqmem_ros.offline.metrics import LagCurve
-from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
 from seqmem_ros.offline.sequences import forward_together
 from seqmem_ros.offline.sequences import kalman_together
 from seqmem_ros.offline.sequences import rows_of
 from seqmem_ros.offline.sequences import run_together
+from seqmem_ros.offline.shifted import shifted_errors
 from seqmem_ros.offline.simulate import Recording
 from seqmem_ros.offline.tune import FLOOR_SHARE
 from seqmem_ros.offline.tune import KALMAN_NOISE_RAD

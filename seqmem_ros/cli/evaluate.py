@@ -43,6 +43,10 @@ def run(args: argparse.Namespace) -> int:
     from seqmem_ros.offline.tables import summary
 
     _check_outputs(args)
+    if not args.fast:
+        from seqmem_ros.core.dispatch import compute_in_caller
+
+        compute_in_caller()
     jobs = _jobs(args)
     reports, failed = _evaluated(args, jobs)
     if not reports:

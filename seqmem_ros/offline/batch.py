@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import multiprocessing
 from pathlib import Path
 
+from seqmem_ros.core.dispatch import compute_in_caller
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.estimators import load_estimator
@@ -70,6 +71,9 @@ def run_job(job: Job, on_progress: OnProgress | None = None) -> BagReport:
     :returns: what is needed of it from then on
     :raises SeqmemError: if the bag cannot be evaluated
     """
+    if not job.setting.fast:
+        # Steps that take some 10 us each; of use where this is a process of its own.
+        compute_in_caller()
     result = evaluate_bag(job.bag, load(job.recipes), job.setting, on_progress)
     pictures = []
     if job.pictures:

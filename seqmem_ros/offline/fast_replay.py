@@ -15,10 +15,10 @@ from seqmem_ros.core.filters import Filter
 from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.offline.fast_scan import ChunkedScan
-from seqmem_ros.offline.fast_scan import FilterRunner
-from seqmem_ros.offline.fast_scan import flat_windows
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
 from seqmem_ros.offline.fast_trace import Tracer
+from seqmem_ros.offline.filter_runner import FilterRunner
+from seqmem_ros.offline.filter_runner import flat_windows
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.network_scan import NetworkScan
 from seqmem_ros.offline.recording import JointTable

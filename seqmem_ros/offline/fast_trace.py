@@ -11,8 +11,6 @@ alone again.
 
 from collections import Counter
 from collections import deque
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,57 +20,11 @@ from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.stream import Stream
-from seqmem_ros.core.window import JointWindows
 from seqmem_ros.core.window import with_rows
+from seqmem_ros.offline.fast_steps import NotingEstimator
+from seqmem_ros.offline.fast_steps import Steps
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.recording import usable_names
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """
-    Steps of an estimator: n steps, R rows, windows of W samples.
-
-    :ivar messages: index of each step's message in the recording, shape (n,)
-    :ivar windows: ``position``, ``stamp_ns`` and other fields in use, each shape (n, R, W)
-    :ivar count: samples of each row since its start, shape (n, R)
-    :ivar advance: rows that get a sample, bool, shape (n, R)
-    :ivar ready: rows whose output is an estimate, bool, shape (n, R)
-    """
-
-    messages: np.ndarray
-    windows: dict[str, np.ndarray]
-    count: np.ndarray
-    advance: np.ndarray
-    ready: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.messages)
-
-
-class _Stub:
-    """Stands in for an estimator: notes its inputs, and answers with the row of each joint."""
-
-    task = 'velocity'
-    labels = ()
-    source = digest = name = ''
-    compile_count = 0
-
-    def __init__(self, estimator: Estimator) -> None:
-        self.joints = estimator.joints
-        self.fields = estimator.fields
-        self.window = estimator.window
-        self.per_joint = estimator.per_joint
-        self.noted: list[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]] = []
-
-    def init_state(self, capacity: int) -> tuple:
-        return ()
-
-    def step(self, windows: JointWindows, advance: np.ndarray, state: Any) -> tuple:
-        kept = {name: getattr(windows, name).copy() for name in ('stamp_ns', *self.fields)}
-        self.noted.append((kept, windows.count.copy(), advance))
-        rows = np.arange(windows.capacity, dtype=np.float64)
-        return (rows if self.per_joint else rows[:1]), state
 
 
 class Tracer:
@@ -86,7 +38,7 @@ class Tracer:
 
     def __init__(self, estimator: Estimator, options: StreamOptions) -> None:
         self._options = options
-        self._stub = _Stub(estimator)
+        self._stub = NotingEstimator(estimator)
         self._stream = Stream(self._stub, options)
         self._recent: deque[tuple[int, JointSample]] = deque(maxlen=estimator.window + 1)
         self._good_in_a_row = 0
@@ -213,17 +165,20 @@ class Tracer:
         before = list(self._recent)[1 - window :]
         rows = [self.row_of[name] for name in self._layout]
         n_rows = max(rows) + 1
-        series = {'stamp_ns': self._stamps(block)[:, None].repeat(len(rows), axis=1)}
-        earlier = {'stamp_ns': [[self._stamp_of(*entry)] * len(rows) for entry in before]}
+        stamps = np.append([self._stamp_of(*entry) for entry in before], self._stamps(block))
+        # All joints share them, which readers may make use of.
+        wholes = {'stamp_ns': np.broadcast_to(stamps[:, None], (len(stamps), len(rows)))}
         for field in self._stub.fields:
-            series[field] = getattr(block, field)[:, self._columns]
-            earlier[field] = [getattr(sample, field)[self._columns] for _, sample in before]
-        arrays = {}
-        for name, values in series.items():
-            whole = np.concatenate([np.array(earlier[name], dtype=values.dtype), values])
-            slid = np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
-            arrays[name] = np.zeros((len(block), n_rows, window), dtype=values.dtype)
-            arrays[name][:, rows] = slid
+            earlier = [getattr(sample, field)[self._columns] for _, sample in before]
+            wholes[field] = np.concatenate([earlier, getattr(block, field)[:, self._columns]])
+        arrays = {
+            name: np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
+            for name, whole in wholes.items()
+        }
+        if rows != list(range(n_rows)):
+            for name, slid in arrays.items():
+                arrays[name] = np.zeros((len(block), n_rows, window), dtype=slid.dtype)
+                arrays[name][:, rows] = slid
         advance = np.zeros((len(block), n_rows), dtype=bool)
         advance[:, rows] = True
         self._count = with_rows(self._count, max(n_rows, len(self._count)))

@@ -5,6 +5,7 @@ A message is laid out as the first of its run; those whose other bytes are the s
 rows of one array.
 """
 
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -64,6 +65,16 @@ class JointBlock:
         """
         values = (getattr(self, field)[row] for field in FIELDS)
         return JointSample(int(self.stamp_ns[row]), self.names, *values)
+
+    def samples(self) -> Iterator[JointSample]:
+        """
+        Take all messages out.
+
+        :returns: one after the other
+        """
+        fields = (getattr(self, field) for field in FIELDS)
+        for stamp_ns, *values in zip(self.stamp_ns.tolist(), *fields):
+            yield JointSample(stamp_ns, self.names, *values)
 
 
 def run_length(datas: Sequence[bytes], layout: Layout, start: int) -> tuple[int, np.ndarray]:

@@ -5,13 +5,14 @@ Where JAX makes one piece of code of a step (see
 :attr:`seqmem_ros.core.network_estimator.NetworkEstimator.repeats_exactly`), a scan in order over
 the very step of a stream is fast, and the same to the bit.
 
-With an older JAX, velocities of a recurrent network are computed in chunks of the recording that
-run side by side, as so many rows more: a step of a hundred rows takes five times as long as one of
-seven. Each chunk starts from a memory that is guessed, and afterwards once more from what the
-chunk before it has left, until outputs and memory have become those of the first time; from there
-on both ways are one. Networks forget within thousands of samples (they are trained to), so that
-this is a part of the work. Chunks that do not come together are computed in order, so that what
-comes out never depends on how long a network remembers; only the time does.
+With an older JAX a scan is not the same to the bit, and what makes much of a last digit, labels
+and attention, is computed step by step. Velocities of a recurrent network are computed in chunks
+of the recording that run side by side, as so many rows more: a step of a hundred rows takes five
+times as long as one of seven. Each chunk starts from a memory that is guessed, and afterwards once
+more from what the chunk before it has left, until outputs and memory have become those of the
+first time; from there on both ways are one. Networks forget within thousands of samples (they are
+trained to), so that this is a part of the work. Chunks that do not come together are computed in
+order, so that what comes out never depends on how long a network remembers; only the time does.
 """
 
 from typing import Any
@@ -21,12 +22,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from seqmem_ros.core.inputs import N_LAGS
-from seqmem_ros.core.inputs import N_RAW
-from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.window import with_rows
-from seqmem_ros.offline.fast_trace import Steps
+from seqmem_ros.offline.fast_steps import Steps
+from seqmem_ros.offline.scan_inputs import Inputs
+from seqmem_ros.offline.scan_inputs import laid_out
+from seqmem_ros.offline.scan_inputs import scan_inputs
 
 # Two runs are one where their outputs agree so far over a piece (rad/s, and as a share), and all
 # that they remember nearly: what is left of a difference only shrinks.
@@ -35,8 +36,6 @@ SAME_MEMORY = 1e-3
 MOST_PASSES = 3
 # A recording whose chunks do not come together is gone through in order for so many rounds.
 PATIENCE = 4
-
-Inputs = dict[str, np.ndarray]
 
 
 class _Run(NamedTuple):
@@ -72,12 +71,9 @@ class NetworkScan:
     def __init__(self, estimator: NetworkEstimator) -> None:
         self._estimator = estimator
         # Labels in the balance and attention make much of a last digit.
-        self._exact = (
-            estimator.repeats_exactly
-            or estimator.task == 'label'
-            or bool(estimator.joints)
-            or estimator.model.kind == 'attention'
-        )
+        sensitive = estimator.task == 'label' or estimator.model.kind == 'attention'
+        self._one_by_one = sensitive and not estimator.repeats_exactly
+        self._exact = estimator.repeats_exactly or sensitive or bool(estimator.joints)
         self._program = jax.jit(self._exact_scan if self._exact else self._scan)
         self._memory: Any = estimator.empty_memory(1)
         if self._exact:
@@ -89,29 +85,12 @@ class NetworkScan:
 
     def inputs(self, steps: Steps) -> Inputs:
         """
-        Lay out what a step takes, in as few numbers as say all.
+        Lay out what steps take.
 
         :param steps: n steps of R rows
-        :returns: arrays of shape (n, R, ...), times of shape (n, 1, ...) if all rows have the same
+        :returns: for :meth:`run`
         """
-        windows, kind = steps.windows, np.float32
-        stamps, position = windows['stamp_ns'], windows['position']
-        if stamps.strides[1] == 0:
-            stamps = stamps[:, :1]
-        elapsed_s = (stamps[..., -1:] - stamps[..., -2::-1]) / NANOSECONDS_PER_SECOND
-        values = [windows[name][..., -1] if name in windows else None for name in _VALUES]
-        return {
-            'difference': np.subtract(position[..., -1:], position[..., -2::-1], dtype=np.float64)
-            .astype(kind),
-            'elapsed_s': elapsed_s.astype(kind),
-            # 1 for rows that get a sample, 2 for those whose memory starts with it.
-            'advance': (steps.advance * (1 + (steps.count == 1))).astype(np.int8),
-            **{
-                name: value.astype(kind)
-                for name, value in zip(_VALUES, values)
-                if value is not None and not self._reads_lags_alone
-            },
-        }  # fmt: skip
+        return scan_inputs(steps, self._estimator.model.spec.readout == 'observer')
 
     def run(self, inputs: Inputs) -> np.ndarray | jax.Array:
         """
@@ -123,6 +102,8 @@ class NetworkScan:
         n_steps, n_rows = inputs['advance'].shape
         if not self._estimator.joints and n_rows > len(self._memory):
             self._memory = with_rows(np.asarray(self._memory), n_rows)
+        if self._one_by_one:
+            return self._go_one_by_one(inputs)
         n_chunks = max(2, min(self.most_chunks, self.rows_together // n_rows))
         worth_it = n_steps >= 4 * n_chunks * self.piece and not self._exact
         self._patience = max(0, self._patience - 1)
@@ -130,10 +111,6 @@ class NetworkScan:
             return self._go_in_order(self._pieces(inputs))[0, :n_steps]
         outputs = self._go_side_by_side(self._cut(inputs, n_chunks))
         return outputs.reshape(-1, *outputs.shape[3:])[:n_steps]
-
-    @property
-    def _reads_lags_alone(self) -> bool:
-        return self._estimator.model.spec.readout == 'observer'
 
     def _pieces(self, inputs: Inputs) -> list[Inputs]:
         """Cut into pieces; the last is filled up with steps in which nothing advances."""
@@ -160,6 +137,15 @@ class NetworkScan:
         self.in_order += len(pieces)
         self._memory = memory[0]
         return jnp.concatenate(outputs, axis=1)
+
+    def _go_one_by_one(self, inputs: Inputs) -> np.ndarray:
+        """Call the program of a stream for each step."""
+        memory, outputs = self._memory, []
+        for sample in np.asarray(laid_out(inputs)):
+            said, memory = self._estimator.run(sample, memory)
+            outputs.append(said)
+        self._memory = memory
+        return np.stack(outputs).astype(np.float32)
 
     def _go_side_by_side(self, pieces: list[Inputs]) -> np.ndarray:
         n_chunks = len(pieces[0]['advance'])
@@ -213,7 +199,7 @@ class NetworkScan:
     def _scan(self, memory: jax.Array, inputs: Inputs) -> tuple[jax.Array, jax.Array]:
         """Advance K chunks by S steps, all rows at once; outputs of shape (K, S, R)."""
         together = memory.reshape(-1, memory.shape[-1])
-        samples = _laid_out(inputs).swapaxes(0, 1)
+        samples = laid_out(inputs).swapaxes(0, 1)
         samples = samples.reshape(len(samples), len(together), -1)
 
         def step(memory: jax.Array, sample: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -231,28 +217,8 @@ class NetworkScan:
             memory = self._estimator.advance(sample, memory)
             return memory, self._estimator.outputs(memory)
 
-        after, outputs = jax.lax.scan(step, memory[0], _laid_out(inputs)[0])
+        after, outputs = jax.lax.scan(step, memory[0], laid_out(inputs)[0])
         return after[None], outputs[None]
-
-
-_VALUES = ('position', 'velocity', 'effort')
-
-
-def _laid_out(inputs: Inputs) -> jax.Array:
-    """Lay out inputs as a step takes them, see :func:`seqmem_ros.core.inputs.step_inputs`."""
-    advance = inputs['advance']
-    shape = advance.shape
-    zero = jnp.zeros(shape, jnp.float32)
-    elapsed_s = jnp.broadcast_to(inputs['elapsed_s'], (*shape, N_LAGS))
-    parts = [
-        jnp.stack([inputs.get(name, zero) for name in _VALUES], axis=-1),
-        inputs['difference'],
-        elapsed_s,
-        jnp.stack([advance > 0, advance > 1], axis=-1),
-    ]
-    laid_out = jnp.concatenate(parts, axis=-1)
-    assert laid_out.shape == (*shape, N_RAW + 2)
-    return laid_out
 
 
 def _differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
-from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimator import Estimator
+from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.offline.joint_layout import JointBlock
@@ -18,7 +19,7 @@ WHOLE_ARM = ('whole arm',)
 # Told of so many messages that are done.
 OnProgress = Callable[[int], object]
 
-_TOLD_EVERY = 256
+_TOGETHER = 256
 
 
 class ExactReplay:
@@ -51,15 +52,13 @@ class ExactReplay:
         :param block: the messages
         :param on_progress: told of what is done
         """
-        for index, row in enumerate(rows):
-            sample, record_ns = block.sample(index), int(block.record_ns[index])
+        for begin in range(0, len(rows), _TOGETHER):
+            part = slice(begin, begin + _TOGETHER)
+            some, messages = rows[part], block.rows(part)
+            samples = list(zip(messages.samples(), messages.record_ns.tolist()))
             for name, stream in self._streams.items():
-                estimate = stream.push(sample, record_ns)
-                if estimate is not None:
-                    self.tables[name].put(row, *_entry(estimate, stream.estimator))
-            if index % _TOLD_EVERY == _TOLD_EVERY - 1:
-                on_progress(_TOLD_EVERY)
-        on_progress(len(rows) % _TOLD_EVERY)
+                _push_all(stream, some, samples, self.tables[name])
+            on_progress(len(some))
 
     def finish(self) -> None:
         """Complete the tables: they are."""
@@ -75,7 +74,31 @@ def new_tables(estimators: Mapping[str, Estimator]) -> dict[str, JointTable]:
     return {name: JointTable(np.float32) for name in estimators}
 
 
-def _entry(estimate: Estimate, estimator: Estimator) -> tuple[tuple[str, ...], np.ndarray]:
-    if estimate.velocity is not None:
-        return estimate.names, estimate.velocity
-    return (estimate.names if estimator.per_joint else WHOLE_ARM), estimate.scores
+def _push_all(
+    stream: Stream,
+    rows: np.ndarray,
+    samples: Sequence[tuple[JointSample, int]],
+    table: JointTable,
+) -> None:
+    """Push messages, and enter the estimates of the same joints together."""
+    push, per_joint = stream.push, stream.estimator.per_joint
+    names: tuple[str, ...] = ()
+    told: list[int] = []
+    values: list[np.ndarray] = []
+    for index, (sample, record_ns) in enumerate(samples):
+        estimate = push(sample, record_ns)
+        if estimate is None:
+            continue
+        if estimate.names != names:
+            _enter(table, rows[told], names if per_joint else WHOLE_ARM, values)
+            names, told, values = estimate.names, [], []
+        told.append(index)
+        values.append(estimate.scores if estimate.velocity is None else estimate.velocity)
+    _enter(table, rows[told], names if per_joint else WHOLE_ARM, values)
+
+
+def _enter(
+    table: JointTable, rows: np.ndarray, names: tuple[str, ...], values: Sequence[np.ndarray]
+) -> None:
+    if len(rows):
+        table.put_rows(rows, names, np.stack(values))

@@ -15,12 +15,12 @@ from seqmem_ros.offline.metrics import lag_curve
 from seqmem_ros.offline.metrics import NO_CURVE
 from seqmem_ros.offline.metrics import Score
 from seqmem_ros.offline.metrics import score
-from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
 from seqmem_ros.offline.pooled import pool
 from seqmem_ros.offline.reference import unbroken_runs
 from seqmem_ros.offline.result import EstimatorResult
 from seqmem_ros.offline.result import Result
+from seqmem_ros.offline.shifted import shifted_errors
 
 
 def compared_samples(

@@ -58,10 +58,10 @@ class Storage(NamedTuple):
 
 def one_line(error: Exception) -> str:
     """
-    Say an error of a library in one line.
+    Say an error of a library.
 
     :param error: the error
-    :returns: its message, or its kind
+    :returns: its message in one line, or its kind
     """
     return ' '.join(str(error).split()).rstrip('.') or type(error).__name__
 
@@ -129,11 +129,10 @@ def _messages_of_files(path: Path, topic: str, note: Warn) -> Iterator[RawMessag
 
 
 def _storage_files(folder: Path) -> list[Path]:
-    return [
-        entry
-        for entry in folder.iterdir()
-        if Path(entry.name.removesuffix(PACKED_SUFFIX)).suffix in _STORAGE_SUFFIXES
-    ]
+    names = tuple(
+        suffix + packed for suffix in _STORAGE_SUFFIXES for packed in ('', PACKED_SUFFIX)
+    )
+    return [entry for entry in folder.iterdir() if entry.name.endswith(names)]
 
 
 def _logs_beside(folder: Path) -> bool:
@@ -217,12 +216,10 @@ def _indexed_messages(
                     yield rows
                 return
             connections = [x for x in bag.connections if x.topic == topic]
-            for connection, record_ns, data in bag.messages(connections):
-                last_ns = record_ns
-                yield RawMessage(topic, connection.msgtype, record_ns, bytes(data), encoding)
+            for connection, last_ns, data in bag.messages(connections):
+                yield RawMessage(topic, connection.msgtype, last_ns, bytes(data), encoding)
         return
-    except Exception as error:
-        # As in _open_file: a damaged file can break a parser anywhere.
+    except Exception as error:  # as in _open_plain
         note(one_line(error))
     for raw in fallback(topic, note):
         if raw.record_ns > last_ns:

@@ -5,8 +5,8 @@ import pytest
 
 from seqmem_ros.offline.metrics import lag_curve
 from seqmem_ros.offline.metrics import score
-from seqmem_ros.offline.metrics import shifted_errors
 from seqmem_ros.offline.metrics import standstill
+from seqmem_ros.offline.shifted import shifted_errors
 
 START_NS = 1_700_000_000_000_000_000
 
