@@ -1,7 +1,5 @@
 """Where compiled programs run: in the thread that calls them, or in one of JAX's own."""
 
-import jax
-
 
 def compute_in_caller() -> None:
     """
@@ -11,6 +9,8 @@ def compute_in_caller() -> None:
     that takes 20 us is done before that thread has woken up; on a busy machine waiting for it
     takes milliseconds. Has an effect only before the first computation of the process.
     """
+    import jax
+
     try:
         jax.config.update('jax_cpu_enable_async_dispatch', False)
     except AttributeError:

@@ -65,10 +65,8 @@ class NetworkEstimator:
         """Make the empty memory of a stream."""
         if self.memory == 'window':
             return ()
-        state = self.model.init_state()
-        if self.joints:
-            return state
-        return jax.tree.map(lambda leaf: np.zeros((capacity, *leaf.shape), leaf.dtype), state)
+        rows = () if self.joints else (capacity,)
+        return jax.tree.map(lambda leaf: np.zeros((*rows, *leaf.shape), leaf.dtype), self._state)
 
     def step(self, windows: JointWindows, advance: np.ndarray, state: Any) -> tuple:
         """Take one new sample of some joints; the memory comes back as one array."""
@@ -155,7 +153,13 @@ class NetworkEstimator:
 
     @cached_property
     def _packing(self) -> PackedState:
-        return PackedState(self.model.init_state())
+        return PackedState(self._state)
+
+    @cached_property
+    def _state(self) -> Any:
+        """Say of which arrays a memory consists; all of them are zero at first."""
+        # Nothing is computed: for each array, JAX would compile a program that fills it.
+        return jax.eval_shape(self.model.init_state)
 
     @cached_property
     def _empty(self) -> np.ndarray:

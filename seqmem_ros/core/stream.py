@@ -7,8 +7,8 @@ a recording is what a robot gets.
 
 from collections import Counter
 from math import isfinite
+from typing import Any
 
-import jax
 import numpy as np
 
 from seqmem_ros.core.accepted import Accepted
@@ -181,7 +181,7 @@ class Stream:
     def _grow(self, capacity: int) -> None:
         # What new rows hold does not matter: a row starts from zero memory at its first sample
         # (see Estimator).
-        self._state = jax.tree.map(lambda leaf: with_rows(np.asarray(leaf), capacity), self._state)
+        self._state = _with_rows(self._state, capacity)
         if self._labels is not None:
             self._labels.resize(capacity)
 
@@ -223,3 +223,12 @@ class Stream:
             rows, ready, started = rows[:1], ready[:1], started.all(keepdims=True)
         labels = self._labels.choose(rows[ready], started, stamp_ns, values)
         return Estimate(stamp_ns, names, position, scores=values, labels=labels)
+
+
+def _with_rows(state: Any, capacity: int) -> Any:
+    if isinstance(state, dict):
+        # Of a filter, in whose node there is no JAX, which would take long to import here.
+        return {name: with_rows(array, capacity) for name, array in state.items()}
+    import jax
+
+    return jax.tree.map(lambda leaf: with_rows(np.asarray(leaf), capacity), state)

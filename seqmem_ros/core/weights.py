@@ -64,7 +64,8 @@ def load_model(path: str | Path) -> SequenceModel:
         spec = _spec(metadata)
         network = jax.eval_shape(lambda: build_network(spec.network, jax.random.key(0)))
         _check_shapes(network, tensors)
-        network.load_params(tensors)
+        # One by one and as they are, JAX would compile a program for each shape.
+        network.load_params(jax.device_put(tensors))
         model = SequenceModel(spec, network)
         _check_runs(model)
     except SeqmemError as error:

@@ -15,6 +15,7 @@ from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from seqmem_ros.core.device import use_device
+from seqmem_ros.core.dispatch import compute_in_caller
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimators import FILTERS
@@ -138,6 +139,9 @@ class SeqmemNode(LifecycleNode):
         options = stream_options(values)
         weights = values['weights'] and Path(values['weights']).expanduser()
         if values['model'] not in FILTERS:
+            # JAX, which takes most of a start, is imported by these and not before: while that
+            # lasts, other nodes find out about this one.
+            compute_in_caller()
             use_device(values['device'])
         estimator = load_estimator(values['model'], weights, values['memory'])
         if estimator.window != values['window']:

@@ -38,6 +38,9 @@ def main(args: Sequence[str] | None = None) -> int:
     for name, value in THREAD_LIMITS.items():
         os.environ.setdefault(name, value)
     keep_programs(os.environ)
+    # While everything is loaded, there is nothing for the collector of garbage to find, and it
+    # looks at all of it again and again.
+    gc.disable()
     try:
         return _run(arguments, told)
     except Exception as error:
@@ -50,6 +53,7 @@ def main(args: Sequence[str] | None = None) -> int:
             return _complain(missing_dependency(error, sys.executable))
         raise
     finally:
+        gc.enable()
         # The interpreter gives its handlers back before it ends; the next signal of an
         # impatient launcher would then be the exit code.
         for number in SIGNALS:
@@ -61,12 +65,12 @@ def _run(arguments: list[str], told: list[int]) -> int:
     from rclpy.exceptions import ParameterException
     from rclpy.utilities import remove_ros_args
 
-    from seqmem_ros.core.dispatch import compute_in_caller
     from seqmem_ros.ros.lifecycle import SeqmemNode
+    from seqmem_ros.ros.log_callers import know_callers
 
     if told:
         return 0
-    compute_in_caller()
+    know_callers()
     try:
         _refuse_other_arguments(remove_ros_args(arguments)[1:])
         rclpy.init(args=arguments)
@@ -92,9 +96,9 @@ def _start_and_spin(node: Any, told: list[int]) -> int:
         # A signal before rclpy listened has not ended the context.
         if node.autostart and not told and not node.start():
             return 0 if told else 1
-        # What is loaded by now stays: the collector of garbage need not look at it again.
-        gc.collect()
+        # What is loaded by now stays: the collector need not look at it from now on, either.
         gc.freeze()
+        gc.enable()
         executor.add_node(node)
         while rclpy.ok() and not told:
             executor.spin_once()

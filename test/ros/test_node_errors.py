@@ -125,7 +125,9 @@ def test_a_package_that_is_not_installed(ros_domain, tmp_path, package, paramete
         f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')"
     )
     search = os.pathsep.join([str(tmp_path), os.environ.get('PYTHONPATH', '')])
-    arguments = ['--ros-args', *(f'-p{name}:={value}' for name, value in parameters.items())]
+    arguments = ['--ros-args']
+    for name, value in parameters.items():
+        arguments += ['-p', f'{name}:={value}']
     result = run_to_the_end(
         [sys.executable, '-m', 'seqmem_ros.ros.node', *arguments], PYTHONPATH=search
     )

@@ -128,3 +128,18 @@ def test_where_rclpy_has_other_inner_names_all_goes_its_own_way(harness, tmp_pat
     assert harness.spin_until(lambda: counts_of(reports).get('estimated') == 92)
     assert process.output().count('asked for') == 1
     assert process.stop() == 0
+
+
+def test_a_filter_needs_no_jax(harness, tmp_path, monkeypatch):
+    """Not at the start, of which JAX is the greater part, nor when joints come in."""
+    (tmp_path / 'jax.py').write_text("raise ImportError('JAX was not to be imported')")
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    received = harness.collect()
+    process = harness.start({'model': 'kalman'})
+    many = [f'joint {k}' for k in range(20)]
+    samples = arm_samples(6, many[:3]) + arm_samples(10, many, start=6)
+    harness.play(harness.player(), samples)
+    assert harness.spin_until(lambda: len(received) == 12), process.output()
+    assert [len(m.name) for m in received] == [3] * 6 + [20] * 6
+    assert process.stop() == 0
+    assert 'JAX' not in process.output()
