@@ -72,7 +72,7 @@ def run_way(way: str, bag: Path) -> dict[str, float]:
     cpu_s = time.process_time()
     seconds = measure(bag, way)
     cpu_s = time.process_time() - cpu_s
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     return {'seconds': seconds, 'cpu_s': cpu_s, 'peak_mb': peak_mb}
 
 

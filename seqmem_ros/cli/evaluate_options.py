@@ -121,8 +121,8 @@ def _add_estimators(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         '--fast',
         action='store_true',
-        help='in arrays instead of message by message, and much faster; velocities are the same '
-        'to 1e-5 rad/s, probabilities of labels to 1e-3',
+        help='in arrays instead of message by message, and much faster; the same to 1e-5 '
+        '(rad/s, probabilities), with JAX from 0.12 on to the bit',
     )
     group.add_argument(
         '--jobs',

@@ -55,7 +55,7 @@ class Setting:
         :func:`seqmem_ros.offline.reference.make_reference`
     :param labels: where the true labels are, see
         :func:`seqmem_ros.offline.label_sources.read_label_track`; None: those of motion
-    :param fast: in arrays instead of sample by sample; velocities agree to 1e-5
+    :param fast: in arrays instead of sample by sample; outputs agree to 1e-5
     """
 
     degradation: Degradation = field(default_factory=Degradation)
