@@ -121,16 +121,6 @@ class NetworkEstimator:
             return self._advanced_or_kept(inputs, memory[0])[None]
         if self._goes_row_by_row:
             return jax.lax.map(lambda row: self._advanced_or_kept(*row), (inputs, memory))
-        return self.advance_together(inputs, memory)
-
-    def advance_together(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
-        """
-        Advance all rows at once: up to rounding the same, and faster where rows are many.
-
-        :param inputs: of joints of a network for any joint, shape (N, N_RAW + 2)
-        :param memory: of each, shape (N, columns)
-        :returns: outputs and memory after, shape (N, columns)
-        """
         advanced = jax.vmap(self._advanced)(inputs, memory)
         return jnp.where(inputs[:, N_RAW, None] > 0, advanced, memory)
 

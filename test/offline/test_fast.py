@@ -26,7 +26,6 @@ def short_chunks(monkeypatch):
     monkeypatch.setattr(FilterRunner, 'shortest', 64)
     monkeypatch.setattr(NetworkScan, 'piece', 32)
     monkeypatch.setattr(NetworkScan, 'size', 1024)
-    monkeypatch.setattr(NetworkScan, 'rows_together', 20)
 
 
 def fast(blocks, estimators, options=None):
