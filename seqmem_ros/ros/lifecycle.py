@@ -1,5 +1,6 @@
 """The managed node: what happens on each transition, and what on each message."""
 
+import gc
 from pathlib import Path
 import sys
 import time
@@ -109,6 +110,9 @@ class SeqmemNode(LifecycleNode):
             )
         except Exception as error:
             return self._failed('activate', error)
+        # What is loaded by now stays: the collector of garbage, for which messages would have to
+        # wait, need not look at it from now on.
+        gc.freeze()
         self._stage = 'active'
         self._reporter.begin(self._stream)
         self._starts = self._turn = 0
@@ -119,6 +123,7 @@ class SeqmemNode(LifecycleNode):
         """Stop to listen, and forget; see the class."""
         self._unsubscribe()
         self._stream.reset()
+        gc.unfreeze()
         self._stage = 'inactive'
         return super().on_deactivate(state)
 
