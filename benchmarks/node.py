@@ -21,6 +21,7 @@ import time
 
 from measure import write_result
 from node_peers import cpu_ns
+from node_peers import own_domain
 import numpy as np
 import rclpy
 from rclpy.node import Node
@@ -164,7 +165,7 @@ def contestants(n_joints: int) -> Iterator[tuple[dict, dict]]:
     :param n_joints: joints that they are going to see
     :returns: players and processes by name
     """
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ.update(own_domain())
     rclpy.init(args=[])
     node = rclpy.create_node('benchmark')
     executor = MessageFirstExecutor()

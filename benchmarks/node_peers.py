@@ -5,6 +5,9 @@ from pathlib import Path
 import sys
 import time
 
+# Above, the ports of a domain are those that the system gives away.
+HIGHEST_DOMAIN = 101
+
 
 def pass_through() -> None:
     """Take JointState and publish it, with nothing but rclpy."""
@@ -44,6 +47,18 @@ def import_only() -> None:
     print('ready', time.time_ns(), flush=True)
     if '--stay' in sys.argv:
         sys.stdin.read()
+
+
+def own_domain() -> dict[str, str]:
+    """
+    Keep processes from those of others on the same machine, who would be discovered as well.
+
+    :returns: variables of the environment
+    """
+    # Not at the top: the peers must not have to import it.
+    from seqmem_ros.ros.process import environment_on_this_machine
+
+    return environment_on_this_machine(1 + os.getpid() % HIGHEST_DOMAIN)
 
 
 def cpu_ns(pid: int) -> int:

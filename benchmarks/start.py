@@ -19,6 +19,7 @@ from measure import write_result
 from node import _spin
 from node import Player
 from node import START_TIMEOUT_S
+from node_peers import own_domain
 from node_peers import resident_mib
 import numpy as np
 import rclpy
@@ -69,7 +70,7 @@ def run(n_rounds: int) -> list[dict[str, tuple[float, float]]]:
     :param n_rounds: number of rounds
     :returns: for each round, s and MiB by name
     """
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ.update(own_domain())
     rclpy.init(args=[])
     node = rclpy.create_node('benchmark_start')
     name = f'bench_start_{os.getpid()}'

@@ -6,7 +6,6 @@ earlier one costs a comparison and a copy of its numbers; the first of its kind 
 :mod:`seqmem_ros.core.joint_layout`, and one that cannot be laid out goes through rclpy.
 """
 
-from collections import defaultdict
 import struct
 from typing import NamedTuple
 
@@ -80,7 +79,7 @@ class JointReader:
         :raises MalformedMessage: if it is none
         """
         number = int.from_bytes(data, 'little')
-        for kind in self._kinds[len(data)]:
+        for kind in self._kinds.get(len(data), ()):
             if number & kind.mask == kind.fixed:
                 return kind.read(data)
         layout = find_layout(data, 'cdr', longest_padding=len(data))
@@ -91,11 +90,11 @@ class JointReader:
             self._forget()
         self._n_kinds += 1
         kind = _Kind(data, layout, self._names.setdefault(layout.names, layout.names))
-        self._kinds[len(data)].append(kind)
+        self._kinds.setdefault(len(data), []).append(kind)
         return kind.read(data)
 
     def _forget(self) -> None:
-        self._kinds: defaultdict[int, list[_Kind]] = defaultdict(list)
+        self._kinds: dict[int, list[_Kind]] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._n_kinds = 0
 

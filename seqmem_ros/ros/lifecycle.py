@@ -1,5 +1,6 @@
-"""The managed node: what happens on each transition, and what on each message."""
+"""The managed node: what happens on each transition."""
 
+import gc
 from pathlib import Path
 import sys
 import time
@@ -17,17 +18,12 @@ from std_srvs.srv import Trigger
 from seqmem_ros.core.device import use_device
 from seqmem_ros.core.dispatch import compute_in_caller
 from seqmem_ros.core.errors import SeqmemError
-from seqmem_ros.core.estimate import Estimate
 from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.dependencies import is_dependency
 from seqmem_ros.ros.dependencies import missing_dependency
-from seqmem_ros.ros.inputs import message_number
 from seqmem_ros.ros.inputs import subscribe
-from seqmem_ros.ros.joint_reader import JointReader
-from seqmem_ros.ros.joint_reader import MalformedMessage
-from seqmem_ros.ros.messages import Head
 from seqmem_ros.ros.outputs import make_output
 from seqmem_ros.ros.parameter_spec import ON_CONFIGURE
 from seqmem_ros.ros.parameters import declare_parameters
@@ -35,13 +31,11 @@ from seqmem_ros.ros.parameters import read_parameters
 from seqmem_ros.ros.parameters import SPECS
 from seqmem_ros.ros.parameters import stream_options
 from seqmem_ros.ros.parameters import unknown_parameters
+from seqmem_ros.ros.pipeline import Pipeline
 from seqmem_ros.ros.reporter import Reporter
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
-NO_CLOCK = (
-    'expected a time on /clock, got none yet: with use_sim_time, messages wait for the first one'
-)
 
 
 class SeqmemNode(LifecycleNode):
@@ -63,11 +57,8 @@ class SeqmemNode(LifecycleNode):
         self._failure = ''
         self._stream: Stream | None = None
         self._output: Any = None
-        self._reader = JointReader()
+        self._pipeline: Pipeline | None = None
         self._subscription: Subscription | None = None
-        self._compile_count = 0
-        self._publish_every_n = 1
-        self._starts = self._turn = 0
         values = declare_parameters(self)
         self.autostart = values['autostart']
         self._warn_of_unknown_parameters()
@@ -105,13 +96,16 @@ class SeqmemNode(LifecycleNode):
         """Start to listen; see the class."""
         try:
             self._subscription = subscribe(
-                self, self._input_callback(), self._reporter.note_unheard
+                self, self._pipeline.callback, self._reporter.note_unheard
             )
         except Exception as error:
             return self._failed('activate', error)
+        # What is loaded by now stays: the collector of garbage, for which messages would have to
+        # wait, need not look at it from now on.
+        gc.freeze()
         self._stage = 'active'
         self._reporter.begin(self._stream)
-        self._starts = self._turn = 0
+        self._pipeline.begin()
         self.get_logger().info(f'active: reading {self._subscription.topic_name}')
         return super().on_activate(state)
 
@@ -119,6 +113,7 @@ class SeqmemNode(LifecycleNode):
         """Stop to listen, and forget; see the class."""
         self._unsubscribe()
         self._stream.reset()
+        gc.unfreeze()
         self._stage = 'inactive'
         return super().on_deactivate(state)
 
@@ -152,11 +147,11 @@ class SeqmemNode(LifecycleNode):
         if not self.context.ok():
             raise SeqmemError('told to stop while loading')
         self._stream = Stream(estimator, options)
-        self._publish_every_n = values['publish_every_n']
         joints = options.joints or estimator.joints
         self._stream.warm_up(**({'n_joints': len(joints)} if joints else {}))
-        self._compile_count = self._stream.compile_count
         self._output = make_output(self, estimator)
+        self._pipeline = Pipeline(self, self._stream, self._output, self._reporter)
+        self._pipeline.publish_every_n = values['publish_every_n']
 
     def _failed(self, transition: str, error: Exception) -> TransitionCallbackReturn:
         if isinstance(error, SeqmemError):
@@ -174,68 +169,12 @@ class SeqmemNode(LifecycleNode):
     def _free(self) -> None:
         if self._output is not None:
             self._output.destroy()
-        self._output = self._stream = None
+        self._output = self._stream = self._pipeline = None
 
     def _unsubscribe(self) -> None:
         if self._subscription is not None:
             self.destroy_subscription(self._subscription)
         self._subscription = None
-
-    def _input_callback(self) -> Any:
-        # rclpy of Humble cannot tell when the middleware received a message.
-        tells_receipt = hasattr(Subscription, 'CallbackType')
-        return self._on_message_with_info if tells_receipt else self._on_message
-
-    def _on_message_with_info(self, data: bytes, info: dict[str, Any]) -> None:
-        self._take(data, message_number(info), info['received_timestamp'])
-
-    def _on_message(self, data: bytes) -> None:
-        self._take(data, None, time.time_ns())
-
-    def _take(self, data: bytes, number: int | None, received_ns: int) -> None:
-        stream = self._stream
-        started_ns = time.perf_counter_ns()
-        try:
-            sample, head = self._reader.read(data)
-        except MalformedMessage as error:
-            stream.refuse('drop_malformed', str(error))
-            self._reporter.note_events(stream)
-            return
-        if self._reporter.watches:
-            self._reporter.note_message(sample.names, number)
-        # The clock of the node, which runs with a simulation, tells late from started over.
-        now_ns = self._now_ns()
-        estimate = None
-        if now_ns:
-            estimate = stream.push(sample, now_ns)
-        else:
-            stream.refuse('drop_no_clock', NO_CLOCK)
-        step_ns = time.perf_counter_ns() - started_ns
-        if estimate is not None:
-            self._publish(head, estimate)
-            latency_ns = time.time_ns() - received_ns
-            self._reporter.note_times(latency_ns, step_ns, now_ns - estimate.stamp_ns)
-        self._reporter.note_events(stream)
-        if stream.compile_count != self._compile_count:
-            self._compile_count = stream.compile_count
-            self.get_logger().info(
-                f'compiled again in {step_ns / 1e9:.1f} s for more joints than before; with all '
-                'names in the parameter joints, this is done while configuring'
-            )
-
-    def _now_ns(self) -> int:
-        clock = self.get_clock()
-        # Without a simulation it is that of the system, and rclpy's way to it is a long one.
-        return clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
-
-    def _publish(self, head: Head, estimate: Estimate) -> None:
-        if self._starts != self._stream.starts:
-            self._starts, self._turn = self._stream.starts, 0
-        due = self._turn % self._publish_every_n == 0
-        self._turn += 1
-        if due:
-            self._output.publish(head, estimate)
-        self._stream.counts['published' if due else 'thinned'] += 1
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Any:
         response.success = self._stage == 'active'
@@ -277,8 +216,8 @@ class SeqmemNode(LifecycleNode):
             return
         values = read_parameters(self) | known
         options = stream_options(values)
-        if self._stream is not None:
-            self._publish_every_n = values['publish_every_n']
+        if self._pipeline is not None:
+            self._pipeline.publish_every_n = values['publish_every_n']
             self._stream.change(options)
 
     def _warn_of_unknown_parameters(self) -> None:

@@ -96,8 +96,6 @@ def _start_and_spin(node: Any, told: list[int]) -> int:
         # A signal before rclpy listened has not ended the context.
         if node.autostart and not told and not node.start():
             return 0 if told else 1
-        # What is loaded by now stays: the collector need not look at it from now on, either.
-        gc.freeze()
         gc.enable()
         executor.add_node(node)
         while rclpy.ok() and not told:

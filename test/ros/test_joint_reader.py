@@ -83,6 +83,14 @@ def test_kinds_that_come_and_go_are_forgotten(name):
     check(reader.read(serialize_message(PLAIN)), PLAIN)
 
 
+def test_nothing_is_remembered_of_bytes_that_are_no_message():
+    reader = JointReader()
+    for size in range(60):
+        with pytest.raises(MalformedMessage):
+            reader.read(b'\0\1\0\0' + size * b'\xff')
+    assert not reader._kinds and not reader._names
+
+
 def big_endian():
     data = b'\0\0\0\0' + struct.pack('>iI', 1, 2_000_000_001) + struct.pack('>I5s', 5, b'base\0')
     data += b'\0\0\0' + struct.pack('>II2s2xI3sxI', 2, 2, b'a\0', 3, b'bc\0', 2)
