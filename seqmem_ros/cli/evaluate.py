@@ -214,6 +214,11 @@ def _check_outputs(args: argparse.Namespace) -> None:
         raise SeqmemError(f'--plot: expected {", ".join(suffixes)}, got {args.plot!r}')
     if args.plot and len(args.bag) > 1:
         raise SeqmemError('--plot: expected one bag, got several: use --out')
+    half_width_s = args.reference_window
+    if half_width_s is not None and not 0 < half_width_s < float('inf'):
+        raise SeqmemError(
+            f'--reference-window: expected a number of seconds above 0, got {half_width_s}'
+        )
     if args.jobs < 1:
         raise SeqmemError(f'--jobs: expected a number from 1 up, got {args.jobs}')
     if args.write_bag and Path(args.write_bag).exists():

@@ -72,6 +72,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has gone; flushing at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _fail(
+            f'expected a file that can be read or written, got {error.filename}: {error.strerror}'
+        )
     finally:
         logger.removeHandler(handler)
         if terminate is not None:

@@ -36,7 +36,8 @@ def checked_names(
     if len(assumed) != n:
         raise Dropped(
             'drop_no_names',
-            f'expected names for {n} joints, got none; assume_joint_order names {len(assumed)}',
+            f'expected names for {n} joints, got none; assume_joint_order lists {len(assumed)}: '
+            'list them all there, in the order of the message',
         )
     return assumed
 

@@ -106,20 +106,14 @@ class ValueGates:
         return out
 
 
-def rejection(
-    names: tuple[str, ...], columns: np.ndarray, finite: np.ndarray, near: np.ndarray
-) -> str:
+def rejection(key: str, joints: Sequence[str]) -> str:
     """
     Say which values were rejected, and why.
 
-    :param names: of the joints of the message
-    :param columns: of those in use, shape (n,)
-    :param finite: see :meth:`ValueGates.finite`
-    :param near: see :meth:`ValueGates.reachable`
+    :param key: name of the counter, ``value_non_finite`` or ``value_jump``
+    :param joints: names of the joints
     :returns: one sentence
     """
-    broken = [names[column] for column in columns[~finite]]
-    if broken:
-        return f'expected finite values, got NaN, infinite or absurd ones for {listed(broken)}'
-    far = [names[column] for column in columns[~near]]
-    return f'expected positions within max_velocity_rad_s, got a jump of {listed(far)}'
+    if key == 'value_non_finite':
+        return f'expected finite values, got NaN, infinite or absurd ones for {listed(joints)}'
+    return f'expected positions within max_velocity_rad_s, got a jump of {listed(joints)}'

@@ -209,7 +209,8 @@ class Intake:
         if not newer.all():
             note_conflict()
         if again is not None:
-            self._start_again(names, columns[again], rows[again], stamp_ns)
+            back_ns = int(last_ns[again].max()) - stamp_ns
+            self._start_again(names, columns[again], rows[again], stamp_ns, back_ns)
         if self._merge is None and gap.any():
             self._restart_after(stamp_ns - last_ns, rows, gap)
         return newer
@@ -231,36 +232,42 @@ class Intake:
             self._wraps(names, at),
         )
         if n_bad:
-            self._journal.counts['value_conflict'] += n_bad
-            self._journal.last_event = sentence
+            self._journal.note('value_conflict', sentence, n_bad)
         return sentence
 
     def _start_again(
-        self, names: tuple[str, ...], columns: np.ndarray, rows: np.ndarray, stamp_ns: int
+        self,
+        names: tuple[str, ...],
+        columns: np.ndarray,
+        rows: np.ndarray,
+        stamp_ns: int,
+        back_ns: int,
     ) -> None:
         """Restart the joints of a publisher that started over, or all if it is the only one."""
+        sentence = went_back(back_ns)
         seen = self.windows.count > 0
+        # A network over the whole arm may have no vector yet, and has one memory anyway.
+        if self._estimator.joints or not seen.any():
+            raise TimeStartedAgain(sentence)
         last_ns = self.windows.stamp_ns[:, -1]
-        sentence = went_back(int(last_ns[rows].max()) - stamp_ns)
         near = self._time.max_gap_ns
         others = seen & (
             (last_ns >= last_ns[seen].max() - near) | (np.abs(last_ns - stamp_ns) <= near)
         )
         others[rows] = False
-        if self._estimator.joints or not others.any():
+        if not others.any():
             raise TimeStartedAgain(sentence)
         self.restart(rows)
-        self._journal.note_reset(
-            'time_backwards', f'{sentence}: {listed([names[c] for c in columns])}'
-        )
+        whose = listed([names[column] for column in columns])
+        self._journal.note('reset_time_backwards', f'{sentence}: {whose}')
 
     def _restart_after(self, gap_ns: np.ndarray, rows: np.ndarray, gap: np.ndarray) -> None:
         if not gap.any():
             return
         self.restart(rows[gap])
         longest_s = gap_ns[gap].max() / NANOSECONDS_PER_SECOND
-        self._journal.note_reset(
-            'gap', f'a gap of {longest_s:.3f} s, above max_gap_s {self._options.max_gap_s}'
+        self._journal.note(
+            'reset_gap', f'a gap of {longest_s:.3f} s, above max_gap_s {self._options.max_gap_s}'
         )
 
     def _unwrapped(
@@ -292,17 +299,18 @@ class Intake:
         elapsed_s = (stamp_ns - self.windows.stamp_ns[rows, -1]) / NANOSECONDS_PER_SECOND
         near = self._gates.reachable(rows, difference, elapsed_s, self.windows.count[rows] > 0)
         good = finite & near
-        if not good.all():
-            self._journal.counts['value_non_finite'] += int(np.sum(~finite))
-            self._journal.counts['value_jump'] += int(np.sum(finite & ~near))
-            self._journal.last_event = rejection(names, columns, finite, near)
+        for key, bad in (('value_jump', finite & ~near), ('value_non_finite', ~finite)):
+            if bad.any():
+                whose = [names[column] for column in columns[bad]]
+                self._journal.note(key, rejection(key, whose), len(whose))
         exhausted = self._gates.exhausted(rows, good)
         # A joint that never had a finite value has nothing to forget.
         exhausted &= self.windows.count[rows] > 0
         if exhausted.any():
             self.restart(rows[exhausted])
             whose = listed([names[column] for column in columns[exhausted]])
-            self._journal.note_reset(
-                'joint', f'{self._options.max_rejected} values in a row were rejected: {whose}'
+            n_rejected = self._options.max_rejected
+            self._journal.note(
+                'reset_joint', f'{n_rejected} values in a row were rejected: {whose}'
             )
         return good

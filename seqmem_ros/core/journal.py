@@ -1,4 +1,4 @@
-"""What has happened in a stream: counters, and the last event in words."""
+"""What has happened in a stream: counters, and the last event of each kind in words."""
 
 from collections import Counter
 
@@ -8,19 +8,22 @@ class Journal:
     Counters of messages, values and restarts.
 
     :ivar counts: see :class:`seqmem_ros.core.stream.Stream`
-    :ivar last_event: one sentence about the last message dropped or the last restart
+    :ivar events: one sentence about the last event of each kind, by the name of its counter
+    :ivar last_event: the sentence about the last message dropped or the last restart
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.events: dict[str, str] = {}
         self.last_event = ''
 
-    def note_reset(self, cause: str, sentence: str) -> None:
+    def note(self, key: str, sentence: str, n: int = 1) -> None:
         """
-        Note a restart.
+        Count something that somebody should hear about.
 
-        :param cause: ends the name of the counter ``reset_<cause>``
+        :param key: name of the counter
         :param sentence: what happened
+        :param n: how often
         """
-        self.counts[f'reset_{cause}'] += 1
-        self.last_event = sentence
+        self.counts[key] += n
+        self.events[key] = self.last_event = sentence

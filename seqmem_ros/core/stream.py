@@ -58,6 +58,11 @@ class Stream:
         return self._journal.last_event
 
     @property
+    def events(self) -> dict[str, str]:
+        """One sentence about the last event of each kind, by the name of its counter."""
+        return self._journal.events
+
+    @property
     def compile_count(self) -> int:
         """Programs that the estimator has compiled so far."""
         return self.estimator.compile_count
@@ -78,8 +83,7 @@ class Stream:
             self.counts['merging'] += 1
             return None
         except Dropped as drop:
-            self.counts[drop.key] += 1
-            self._journal.last_event = str(drop)
+            self._journal.note(drop.key, str(drop))
             return None
         self.counts['filling' if estimate is None else 'estimated'] += 1
         return estimate
@@ -92,8 +96,7 @@ class Stream:
         :param sentence: what was expected and what came
         """
         self.counts['received'] += 1
-        self.counts[key] += 1
-        self._journal.last_event = sentence
+        self._journal.note(key, sentence)
 
     def change(self, options: StreamOptions) -> None:
         """
@@ -113,7 +116,7 @@ class Stream:
         :param cause: ends the name of the counter ``reset_<cause>``
         """
         self._start()
-        self._journal.note_reset(cause, f'all memory was reset ({cause})')
+        self._journal.note(f'reset_{cause}', f'all memory was reset ({cause})')
 
     def warm_up(self, n_joints: int = SMALLEST_CAPACITY) -> None:
         """
@@ -142,7 +145,7 @@ class Stream:
             return self._take(sample, receive_ns)
         except TimeStartedAgain as again:
             self._start()
-            self._journal.note_reset('time_backwards', str(again))
+            self._journal.note('reset_time_backwards', str(again))
             return self._take(sample, receive_ns)
 
     def _take(self, sample: JointSample, receive_ns: int | None) -> Estimate | None:
@@ -201,8 +204,8 @@ class Stream:
         full = count >= windows.window
         if not good.all():
             self._intake.restart(rows[~good] if per_joint else rows)
-            self._journal.note_reset(
-                'non_finite_output', 'the model gave a value that is not finite'
+            self._journal.note(
+                'reset_non_finite_output', 'the model gave a value that is not finite'
             )
         if not good.any():
             raise Dropped('drop_non_finite_output', self._journal.last_event)

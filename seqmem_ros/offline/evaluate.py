@@ -18,6 +18,7 @@ import numpy as np
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.offline.bags import list_topics
 from seqmem_ros.offline.bags import read_joint_blocks
 from seqmem_ros.offline.bags import Selection
@@ -96,7 +97,10 @@ def evaluate_bag(
         logging.getLogger(__name__).warning(warning)
     recording = _unwrapped(builder.build(), options)
     if not any(counts['estimated'] for counts in replay.counts.values()):
-        raise SeqmemError(f'{path}: no message gave an estimate: {_stream_reports(replay)}')
+        raise SeqmemError(
+            f'{path}: no message gave an estimate; the first comes with sample {WINDOW} of a '
+            f'joint: {_stream_reports(replay)}'
+        )
     reference = make_reference(
         recording.time_ns, recording.position, options.max_gap_s, setting.half_width_s
     )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from collections.abc import Mapping
 import time
 
 SHORTEST_INTERVAL_S = 5.0
@@ -36,12 +37,12 @@ class EventLog:
         self._seen: Counter[str] = Counter()
         self._next_s: dict[str, float] = {}
 
-    def update(self, counts: Counter[str], sentence: str) -> None:
+    def update(self, counts: Counter[str], sentences: Mapping[str, str]) -> None:
         """
         Write a line for each counter of drops, values or restarts that is due.
 
         :param counts: counters of the stream
-        :param sentence: what happened last
+        :param sentences: what happened last, by the name of the counter
         """
         for key, count in counts.items():
             new = count - self._seen[key]
@@ -52,4 +53,5 @@ class EventLog:
                 continue
             self._seen[key] = count
             self._next_s[key] = now_s + SHORTEST_INTERVAL_S
-            self._write(f'{key}: {sentence}' + (f' ({new} times)' if new > 1 else ''))
+            times = f' ({new} times)' if new > 1 else ''
+            self._write(f'{key}: {sentences[key]}{times}')

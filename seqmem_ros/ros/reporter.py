@@ -85,7 +85,7 @@ class Reporter:
         event = stream.last_event
         if event is not self._seen_event:
             self._seen_event = event
-            self._events.update(stream.counts, event)
+            self._events.update(stream.counts, stream.events)
 
     def note_unheard(self, sentence: str, n_publishers: int) -> None:
         """

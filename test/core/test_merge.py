@@ -224,3 +224,21 @@ def test_the_collector_alone():
         merge.add(np.array([0]), 300 * MS + 1, position=one)
     assert str(drop.value) == 'expected 2 joints a, b, missing b'
     merge.add(np.array([1]), 250 * MS, position=two)
+
+
+@pytest.mark.parametrize('clock', ['goes on', 'goes back', 'unknown'])
+@pytest.mark.parametrize('partial', [True, False])
+def test_time_starts_again_before_the_first_whole_vector(clock, partial, make_stream):
+    """Some joints have come, none of them in a step yet, when stamps go back for good."""
+    stream = make_stream(max_merge_age_s=1.0)
+    stamps_ns = [START_NS + k * STEP_NS for k in range(5)]
+    stamps_ns += [START_NS - 10**12 + k * STEP_NS for k in range(20)]
+    for k, stamp_ns in enumerate(stamps_ns):
+        forward_ns = START_NS + k * STEP_NS
+        received_ns = {'goes on': forward_ns, 'goes back': stamp_ns, 'unknown': None}[clock]
+        names = ARM if partial or k < 12 else JOINTS
+        stream.push(sample(stamp_ns, names, k), received_ns)
+        assert identity_holds(stream.counts)
+    assert stream.counts['reset_time_backwards'] == 1
+    assert '1000.040 s' in stream.events['reset_time_backwards'] or clock == 'goes on'
+    assert (stream.counts['estimated'] > 0) == (not partial)

@@ -80,11 +80,13 @@ def test_names_for_each_value(given, fields, options, expected):
         ),
         (
             sample((), 2), ('position',), StreamOptions(), 'drop_no_names',
-            'expected names for 2 joints, got none; assume_joint_order names 0',
+            'expected names for 2 joints, got none; assume_joint_order lists 0: list them all '
+            'there, in the order of the message',
         ),
         (
             sample((), 3), ('position',), ORDER, 'drop_no_names',
-            'expected names for 3 joints, got none; assume_joint_order names 2',
+            'expected names for 3 joints, got none; assume_joint_order lists 2: list them all '
+            'there, in the order of the message',
         ),
     ],
 )  # fmt: skip

@@ -466,3 +466,18 @@ def test_whatever_comes_is_counted_once_and_nothing_but_finite_values_leave(name
         'reset_time_backwards', 'estimated', 'filling',
     }  # fmt: skip
     assert not [key for key in expected if stream.counts[key] == 0]
+
+
+def test_each_kind_of_event_keeps_its_own_sentence(make_sample):
+    stream = Stream(Kalman())
+    stream.push(make_sample(1.0, [0.0, 0.0, 0.0]))
+    stream.push(make_sample(1.0, [0.0, 0.0, 0.0]))
+    stream.push(make_sample(1.01, [0.0, np.nan, 0.0]))
+    stream.push(make_sample(9.0, [0.0, 0.0, 0.0]))
+    assert stream.events['drop_duplicate_stamp'].endswith('came a second time')
+    assert stream.events['value_non_finite'].endswith('for elbow')
+    assert (
+        stream.events['reset_gap']
+        == stream.last_event
+        == ('a gap of 8.000 s, above max_gap_s 0.25')
+    )

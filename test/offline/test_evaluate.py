@@ -270,7 +270,8 @@ def test_a_damaged_bag_is_scored_as_far_as_it_goes(bag, caplog):
 def test_what_cannot_be_scored_is_refused_with_the_reason(tmp_path, bag):
     with pytest.raises(
         SeqmemError,
-        match=r'no message gave an estimate: difference, kalman: received \d+, '
+        match=r'no message gave an estimate; the first comes with sample 5 of a joint: '
+        r'difference, kalman: received \d+, '
         r'drop_no_known_joint \d+ \(expected some of the joints nose',
     ):
         evaluate_bag(bag, filters('difference', 'kalman'), options=StreamOptions(joints=('nose',)))

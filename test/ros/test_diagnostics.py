@@ -127,15 +127,15 @@ def test_one_line_of_a_kind_in_five_seconds():
     now_s = 0.0
     log = EventLog(lines.append, lambda: now_s)
     counts = Counter(received=1, drop_late=1)
-    log.update(counts, 'late by 1 s')
+    log.update(counts, {'drop_late': 'late by 1 s'})
     for k in range(2, 50):
         now_s = 0.1 * k
         counts.update(received=1, drop_late=1)
-        log.update(counts, f'late by {k} s')
+        log.update(counts, {'drop_late': f'late by {k} s'})
     counts.update(reset_gap=1, reset_requested=1)
-    log.update(counts, 'a gap of 1 s')
+    log.update(counts, {'drop_late': 'late by 49 s', 'reset_gap': 'a gap of 1 s'})
     assert lines == ['drop_late: late by 1 s', 'reset_gap: a gap of 1 s']
     now_s = 5.1
     counts.update(drop_late=1)
-    log.update(counts, 'late by 51 s')
+    log.update(counts, {'drop_late': 'late by 51 s', 'reset_gap': 'a gap of 1 s'})
     assert lines[2:] == ['drop_late: late by 51 s (49 times)']
