@@ -199,7 +199,7 @@ def _write_out(
     written = write_files(out, reports, failed)
     page = out / 'report.html'
     command = shlex.join(['seqmem', *sys.argv[1:]]) if sys.argv[1:] else 'seqmem evaluate'
-    page.write_text(make_page(reports, overall, command), encoding='utf-8')
+    page.write_text(make_page(reports, overall, command, failed), encoding='utf-8')
     if args.json != '-':
         print('\nwritten      ' + '\n             '.join(str(path) for path in (page, *written)))
 

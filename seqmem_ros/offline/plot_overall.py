@@ -36,10 +36,10 @@ def plot_lag(result: Result) -> Figure:
             there = rmse[np.searchsorted(lags_s, lag_s)]
             axes.plot(1000 * lag_s, there, marker='o', ms=5, color=style['color'], zorder=3)
         lowest = min(lowest, float(rmse.min()))
-        highest = max(highest, float(np.interp(0.0, lags_s, rmse)))
+        highest = max(highest, float(rmse.max()))
     if highest:
         axes.set_yscale('log')
-        axes.set_ylim(0.7 * max(lowest, 1e-9), 12.0 * highest)
+        axes.set_ylim(0.7 * max(lowest, 1e-9), 1.4 * highest)
     axes.axvline(0.0, color='0.6', lw=0.8)
     axes.set_xlabel('lag of the estimate behind the reference / ms')
     axes.set_ylabel('RMSE / (rad/s)')

@@ -48,7 +48,7 @@ def reading_ahead(
     reader.start()
     sender.close()
     try:
-        yield _received(receiver, path, warn)
+        yield _received(receiver, path, warn, loop)
     finally:
         reader.kill()
         reader.join()
@@ -74,14 +74,16 @@ def _send(sender: Connection, path: str | Path, selection: Selection, loop: bool
             sender.send(error)
 
 
-def _received(receiver: Connection, path: str | Path, warn: Warn) -> Iterator[JointBlock | None]:
+def _received(
+    receiver: Connection, path: str | Path, warn: Warn, loop: bool
+) -> Iterator[JointBlock | None]:
     said: set[str] = set()
     ended = False
     while True:
         try:
             what = receiver.recv()
-        except EOFError:
-            if ended:
+        except (EOFError, OSError):  # the second in the middle of a message
+            if ended and not loop:
                 return
             raise SeqmemError(f'{path}: the process that reads it has ended early') from None
         if isinstance(what, SeqmemError):

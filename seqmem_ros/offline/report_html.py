@@ -1,6 +1,7 @@
 """One page about an evaluation, with its pictures inside: a file to send to a colleague."""
 
 from base64 import b64encode
+from collections.abc import Mapping
 from collections.abc import Sequence
 from html import escape
 
@@ -37,13 +38,19 @@ that move.</p>
 """
 
 
-def make_page(reports: Sequence[BagReport], overall: str, command: str) -> str:
+def make_page(
+    reports: Sequence[BagReport],
+    overall: str,
+    command: str,
+    failed: Mapping[str, str] | None = None,
+) -> str:
     """
     Write the page.
 
     :param reports: of each bag
     :param overall: table over all bags, empty if there is one bag
     :param command: how it was called
+    :param failed: why other bags could not be evaluated, by name
     :returns: HTML that needs no other file and no network
     """
     title = 'Evaluation of ' + ', '.join(report.name for report in reports[:3])
@@ -54,6 +61,10 @@ def make_page(reports: Sequence[BagReport], overall: str, command: str) -> str:
             f'<a href="#{slug(report.name)}">{escape(report.name)}</a>' for report in reports
         )
         body += [f'<nav>{links}</nav>', '<h2>All bags</h2>', f'<pre>{escape(overall)}</pre>']
+    body += [
+        f'<p><strong>{escape(name)} could not be evaluated:</strong> {escape(why)}</p>'
+        for name, why in (failed or {}).items()
+    ]
     body += [_section(report) for report in reports]
     body.append(
         f'<p class="small">Made by seqmem_ros {seqmem_ros.__version__}: '

@@ -151,7 +151,9 @@ def summary(scores: Sequence[Mapping[str, EstimatorResult]]) -> str:
     :returns: lines of text, without a final newline
     """
     rows = []
-    for name, totals in totals_by_name(scores).items():
+    pooled_by_name = totals_by_name(scores)
+    labels = any(not isinstance(totals[0], Score) for totals in pooled_by_name.values())
+    for name, totals in pooled_by_name.items():
         if isinstance(totals[0], Score):
             pooled = pool(totals)
             rows.append((name, str(len(totals)), *_velocity_cells(pooled), ''))
@@ -162,7 +164,7 @@ def summary(scores: Sequence[Mapping[str, EstimatorResult]]) -> str:
             macro = np.mean([one.macro_f1 for one in totals])
             said = f'macro-F1 {macro:.3f}, accuracy {accuracy:.3f}'
             rows.append((name, str(len(totals)), *[''] * len(_UNITS), said))
-    head = ('estimator', 'bags', *_VELOCITY_HEAD, 'labels')
+    head = ('estimator', 'bags', *_VELOCITY_HEAD, 'labels' * labels)
     return f'all {len(scores)} bags\n\n' + _aligned([head, ('', '', *_UNITS, ''), *rows])
 
 

@@ -111,6 +111,8 @@ def test_a_bag_that_fails_does_not_end_the_others(bags, tmp_path, capsys):
     assert 'broken.mcap: expected a bag (.mcap, .db3, .bag), but it begins' in captured.err
     assert captured.out.startswith('bag ')
     assert list(json.loads((out / 'metrics.json').read_text())['failed']) == ['broken']
+    page = (out / 'report.html').read_text()
+    assert '<p><strong>broken could not be evaluated:</strong> ' in page
 
 
 def test_estimates_are_written_as_a_bag_to_open_beside(bags, tmp_path, capsys):

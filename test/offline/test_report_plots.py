@@ -19,6 +19,7 @@ from seqmem_ros.offline.plot_labels import plot_timeline
 from seqmem_ros.offline.plot_overall import plot_joint_errors
 from seqmem_ros.offline.plot_overall import plot_lag
 from seqmem_ros.offline.tables import _milliseconds
+from seqmem_ros.offline.tables import summary
 
 FILTERS = ('difference', 'lowpass', 'kalman')
 
@@ -40,6 +41,8 @@ def test_the_mark_of_the_best_lag_is_the_lowest_point_of_its_curve(tmp_path):
     result = evaluate(tmp_path, 1)
     (axes,) = plot_lag(result).axes
     curves = {line.get_label(): line for line in axes.lines if len(line.get_xdata()) > 2}
+    top = axes.get_ylim()[1]
+    assert all(line.get_ydata().max() < top for line in curves.values()), 'nothing is cut off'
     marks = [line for line in axes.lines if line.get_marker() == 'o']
     for mark, name in zip(marks, FILTERS):
         (curve,) = (line for label, line in curves.items() if label.startswith(name))
@@ -118,3 +121,10 @@ def test_changes_are_counted_in_whole_numbers(tmp_path):
 def test_a_lag_of_nothing_has_no_sign():
     assert _milliseconds(-0.00003) == '0.0'
     assert _milliseconds(-0.00006) == '-0.1'
+
+
+def test_a_table_over_all_bags_has_a_column_of_labels_if_there_are_any(tmp_path):
+    result = evaluate(tmp_path, 1, names=('kalman',))
+    assert 'labels' not in summary([result.estimators] * 2)
+    result = evaluate(tmp_path / 'labels', 1, names=('motion',))
+    assert 'labels' in summary([result.estimators] * 2).splitlines()[2]

@@ -164,6 +164,23 @@ def test_a_loop_goes_on_until_it_is_interrupted(harness: Harness, tmp_path):
     assert stamps[10:20] == stamps[:10]
 
 
+def test_messages_may_be_played_in_the_order_of_their_stamps(harness: Harness, tmp_path):
+    heard = []
+    harness.node.create_subscription(
+        JointState, '/joint_states', heard.append, QoSProfile(depth=1000)
+    )
+    samples = arm_samples(30)
+    pairs = [(sample.stamp_ns, sample) for sample in samples]
+    # Two messages that were recorded in the wrong order.
+    pairs[10], pairs[12] = (pairs[10][0], samples[12]), (pairs[12][0], samples[10])
+    write_joint_bag(tmp_path / 'bag', 'joint_states', pairs)
+    process = play(tmp_path / 'bag', '--order', 'header', '--wait', TIMEOUT_S)
+    wait_for(harness, lambda: len(heard) == 30)
+    process.communicate(timeout=TIMEOUT_S)
+    stamps = [stamp_to_ns(message.header.stamp) for message in heard]
+    assert stamps == [sample.stamp_ns for sample in samples]
+
+
 def test_what_cannot_be_played_is_said_in_one_line(ros_domain, tmp_path, capsys):
     bag = write_bag(tmp_path / 'bag', 3)
     for arguments, text in (
