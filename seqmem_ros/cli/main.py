@@ -12,9 +12,9 @@ import logging
 import os
 import signal
 import sys
-import threading
 
 import seqmem_ros
+from seqmem_ros.cli.stops import stops_told
 from seqmem_ros.core.errors import SeqmemError
 
 # Modules of this package, each with add_parser(subparsers) and run(args) -> int. They must be
@@ -33,8 +33,7 @@ _EXTRAS = {
     'h5py': 'convert',
 }
 
-_INTERRUPTED = 130
-_TERMINATED = 143
+_STOPS = {signal.SIGINT: ('interrupted', 130), signal.SIGTERM: ('terminated', 143)}
 _BROKEN_PIPE = 141
 
 
@@ -53,35 +52,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter('seqmem: warning: %(message)s'))
     logger.addHandler(handler)
-    terminate = signal.signal(signal.SIGTERM, _terminate) if _in_main_thread() else None
-    try:
-        code = args.run(args)
-        sys.stdout.flush()
+    with stops_told() as told:
+        try:
+            code = args.run(args)
+            sys.stdout.flush()
+            return code
+        except BaseException as error:
+            return _ended(error, told)
+        finally:
+            logger.removeHandler(handler)
+
+
+def _ended(error: BaseException, told: list[int]) -> int:
+    """Say in one line why a command has ended; what is a fault of its own is raised again."""
+    if told or isinstance(error, KeyboardInterrupt):
+        # What a signal raises may come out of NumPy as another error.
+        word, code = _STOPS[told[0] if told else signal.SIGINT]
+        print(f'seqmem: {word}', file=sys.stderr)
         return code
-    except SeqmemError as error:
+    if isinstance(error, SeqmemError):
         return _fail(str(error))
-    except ModuleNotFoundError as error:
+    if isinstance(error, ModuleNotFoundError):
         return _fail(_missing(error))
-    except KeyboardInterrupt:
-        print('seqmem: interrupted', file=sys.stderr)
-        return _INTERRUPTED
-    except _Terminated:
-        print('seqmem: terminated', file=sys.stderr)
-        return _TERMINATED
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         # The reader has gone; flushing at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
-    except OSError as error:
-        if error.filename is None:
-            raise
+    if isinstance(error, OSError) and error.filename is not None:
         return _fail(
             f'expected a file that can be read or written, got {error.filename}: {error.strerror}'
         )
-    finally:
-        logger.removeHandler(handler)
-        if terminate is not None:
-            signal.signal(signal.SIGTERM, terminate)
+    raise error
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -100,19 +101,6 @@ def make_parser() -> argparse.ArgumentParser:
     for name in COMMANDS:
         import_module(f'seqmem_ros.cli.{name.replace("-", "_")}').add_parser(subparsers)
     return parser
-
-
-class _Terminated(BaseException):
-    """What SIGTERM becomes, so that a command can end what it has started."""
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise _Terminated
-
-
-def _in_main_thread() -> bool:
-    # Only there may Python set a handler.
-    return threading.current_thread() is threading.main_thread()
 
 
 def _fail(message: str) -> int:

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import as_completed
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 import multiprocessing
 from pathlib import Path
+import signal
+import threading
 
 from seqmem_ros.core.dispatch import compute_in_caller
 from seqmem_ros.core.errors import SeqmemError
@@ -103,18 +106,35 @@ def run_jobs(
     # Threads of jax do not survive a fork.
     context = multiprocessing.get_context('spawn')
     with ProcessPoolExecutor(min(n_processes, len(jobs)), mp_context=context) as pool:
-        futures = {pool.submit(run_job, job): job for job in jobs}
+        with _deaf_to_interrupts():
+            futures = {pool.submit(run_job, job): job for job in jobs}
         try:
             for _ in as_completed(futures):
                 on_done(1)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
             raise
     for future, job in futures.items():
         error = future.exception()
         if error is not None and not isinstance(error, SeqmemError):
             raise error
         yield job, error or future.result()
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that start here ignore an interrupt: whoever started them ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only there may Python set a handler.
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def names_of(bags: Sequence[str]) -> list[str]:

@@ -175,6 +175,9 @@ def _open_plain(path: Path, shown: Path, head: bytes) -> Storage:
             storage = _open_scanned(path, scan)
         else:
             storage = _open_indexed(path, reader, partial(_scanned_messages, path, scan))
+            if not storage.topics:
+                # An MCAP file need not say in its summary which channels it has.
+                storage = _open_scanned(path, scan)
     except Exception as error:
         # A damaged file can break a parser anywhere, so no list of errors would be complete.
         storage = _open_scanned(path, scan)
@@ -214,11 +217,12 @@ def _indexed_messages(
                 for rows in chunked:
                     last_ns = int(rows.record_ns[-1])
                     yield rows
+            else:
+                connections = [x for x in bag.connections if x.topic == topic]
+                for connection, last_ns, data in bag.messages(connections):
+                    yield RawMessage(topic, connection.msgtype, last_ns, bytes(data), encoding)
+            if last_ns >= 0 or not bag.topics[topic].msgcount:
                 return
-            connections = [x for x in bag.connections if x.topic == topic]
-            for connection, last_ns, data in bag.messages(connections):
-                yield RawMessage(topic, connection.msgtype, last_ns, bytes(data), encoding)
-        return
     except Exception as error:  # as in _open_plain
         note(one_line(error))
     for raw in fallback(topic, note):

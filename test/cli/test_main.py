@@ -1,7 +1,11 @@
 """The command line as a frame: exit codes, one-line errors, quick help."""
 
+import os
+from pathlib import Path
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -10,6 +14,8 @@ from seqmem_ros.cli import evaluate
 from seqmem_ros.cli import main as frame
 from seqmem_ros.cli.main import main
 from seqmem_ros.core.errors import SeqmemError
+
+BAG = str(Path(seqmem_ros.__file__).parent / 'data' / 'kr300_a')
 
 
 def run_with(monkeypatch, error):
@@ -104,6 +110,48 @@ def test_a_command_that_is_terminated_says_so_and_cleans_up():
     process.terminate()
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (143, 'down\n', 'seqmem: terminated\n')
+
+
+@pytest.mark.parametrize('number, word', [(2, 'interrupted'), (15, 'terminated')])
+def test_a_stop_that_comes_out_of_a_library_as_another_error_is_still_a_stop(number, word):
+    code = (
+        'import sys, time; from seqmem_ros.cli import evaluate; '
+        'from seqmem_ros.cli.main import main\n'
+        'def run(args):\n'
+        '    try:\n'
+        '        print("up", flush=True); time.sleep(60)\n'
+        '    except BaseException:\n'
+        '        raise ValueError("setting an array element with a sequence")\n'
+        'evaluate.run = run; sys.exit(main(["evaluate", "bag"]))'
+    )
+    process = subprocess.Popen(
+        [sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == 'up\n'
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + number, f'seqmem: {word}\n')
+
+
+def test_an_interrupt_ends_the_processes_of_several_jobs_too():
+    arguments = ['evaluate', BAG, BAG, '--jobs', '2', '--filters', 'none']
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'seqmem_ros.cli.main', *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    children = Path(f'/proc/{process.pid}/task/{process.pid}/children')
+    deadline_s = time.monotonic() + 60
+    # One more keeps count of what the processes share.
+    while len(started := children.read_text().split()) < 3:
+        assert process.poll() is None and time.monotonic() < deadline_s
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert 'Traceback' not in err and err.endswith('seqmem: interrupted\n')
+    while any(Path(f'/proc/{child}').exists() for child in started):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
 
 
 def test_as_a_process_it_is_quick_to_help_and_imports_nothing_heavy():
