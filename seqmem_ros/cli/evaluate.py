@@ -209,6 +209,8 @@ def _check_outputs(args: argparse.Namespace) -> None:
     for option, path in (('--json', args.json), ('--plot', args.plot)):
         if path and path != '-' and not Path(path).absolute().parent.is_dir():
             raise SeqmemError(f'{option}: no such folder: {Path(path).absolute().parent}')
+        if path and path != '-' and Path(path).is_dir():
+            raise SeqmemError(f'{option}: expected a file to write, got the folder {path}')
     suffixes = ('.png', '.pdf', '.svg')
     if args.plot and Path(args.plot).suffix.lower() not in suffixes:
         raise SeqmemError(f'--plot: expected {", ".join(suffixes)}, got {args.plot!r}')

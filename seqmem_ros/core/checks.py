@@ -36,8 +36,8 @@ def checked_names(
     if len(assumed) != n:
         raise Dropped(
             'drop_no_names',
-            f'expected names for {n} joints, got none; assume_joint_order lists {len(assumed)}: '
-            'list them all there, in the order of the message',
+            f'expected names for {n} joints, got none; assume_joint_order (offline: '
+            f'--assume-joint-order) lists {len(assumed)}: list all, in the order of the message',
         )
     return assumed
 
@@ -58,5 +58,6 @@ def checked_stamp_ns(sample: JointSample, receive_ns: int | None, options: Strea
         return receive_ns
     raise Dropped(
         'drop_zero_stamp',
-        "expected a header stamp, got 0; zero_stamp: 'receive_time' takes the time of receipt",
+        "expected a header stamp, got 0; zero_stamp: 'receive_time' (offline: --zero-stamp) takes "
+        'the time of receipt',
     )

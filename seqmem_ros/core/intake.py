@@ -131,7 +131,6 @@ class Intake:
         :raises Waiting: if joints of the model may still come
         :raises TimeStartedAgain: if the memory is of another time
         """
-        known = self._routines.forget()
         names = checked_names(sample, self._estimator.fields, self._options)
         stamp_ns = checked_stamp_ns(sample, receive_ns, self._options)
         columns, rows = self._map.rows(names)
@@ -140,6 +139,7 @@ class Intake:
             self._gates.name_rows(self._map.names)
         if len(self._map) > self.windows.capacity:
             self.resize(capacity_for(len(self._map), self._estimator))
+        self._routines.forget(rows)
         newer = self._admit_time(sample, names, columns, rows, stamp_ns, receive_ns)
         columns, rows = columns[newer], rows[newer]
         position = self._unwrapped(names, columns, rows, sample.position[columns])
@@ -163,7 +163,7 @@ class Intake:
         if self._merge is not None:
             return self._whole_vector(accepted)
         if newer.all() and good.all() and self._is_common(sample, stamp_ns):
-            self._routines.learn(sample, accepted.names, columns, rows, known)
+            self._routines.learn(sample, accepted.names, columns, rows)
         return accepted
 
     def _is_common(self, sample: JointSample, stamp_ns: int) -> bool:

@@ -10,12 +10,14 @@ class Journal:
     :ivar counts: see :class:`seqmem_ros.core.stream.Stream`
     :ivar events: one sentence about the last event of each kind, by the name of its counter
     :ivar last_event: the sentence about the last message dropped or the last restart
+    :ivar n_events: how many sentences there have been
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.events: dict[str, str] = {}
         self.last_event = ''
+        self.n_events = 0
 
     def note(self, key: str, sentence: str, n: int = 1) -> None:
         """
@@ -26,4 +28,5 @@ class Journal:
         :param n: how often
         """
         self.counts[key] += n
+        self.n_events += 1
         self.events[key] = self.last_event = sentence

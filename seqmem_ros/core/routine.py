@@ -71,22 +71,20 @@ class Routines:
         self._gates = gates
         self._of: dict[tuple[str, ...], Routine] = {}
 
-    def forget(self) -> dict[tuple[str, ...], Routine]:
+    def forget(self, rows: np.ndarray | None = None) -> None:
         """
         Trust nothing until it has gone through the rules again.
 
-        :returns: what was known, by the names in the message
+        :param rows: what is known of these joints, shape (n,); None: of all
         """
-        known, self._of = self._of, {}
-        return known
+        if rows is None:
+            self._of = {}
+        for names, routine in list(self._of.items()):
+            if routine.advance[rows].any():
+                del self._of[names]
 
     def learn(
-        self,
-        sample: JointSample,
-        names: tuple[str, ...],
-        columns: np.ndarray,
-        rows: np.ndarray,
-        known: dict[tuple[str, ...], Routine],
+        self, sample: JointSample, names: tuple[str, ...], columns: np.ndarray, rows: np.ndarray
     ) -> None:
         """
         Note a message of which every value was accepted, before its values enter the windows.
@@ -94,22 +92,17 @@ class Routines:
         :param sample: the message
         :param names: of its joints that are in use
         :param columns: of these joints in the message, shape (n,)
-        :param rows: of these joints, shape (n,)
-        :param known: what was known before this message; stays known for other joints
+        :param rows: of these joints, shape (n,), of which nothing is known
         """
         windows = self._windows
+        # The one that is entered now makes them full; what follows a start is not routine.
+        if not sample.names or not (windows.count[rows] >= windows.window).all():
+            return
         advance = np.zeros(windows.capacity, dtype=bool)
         advance[rows] = True
-        for key, each in known.items():
-            # After the stream has grown all of them have to be learnt anew.
-            if len(each.advance) == len(advance) and not (each.advance & advance).any():
-                self._of[key] = each
-        # The one that is entered now makes them full; what follows a start is not routine.
-        if sample.names and (windows.count[rows] >= windows.window).all():
-            self._of[sample.names] = Routine(
-                names, _as_slice(rows), _as_slice(columns), advance, len(sample.names),
-                sample.stamp_ns,
-            )  # fmt: skip
+        self._of[sample.names] = Routine(
+            names, _as_slice(rows), _as_slice(columns), advance, len(sample.names), sample.stamp_ns
+        )
 
     def admit(self, sample: JointSample, max_gap_ns: int) -> Routine | None:
         """

@@ -58,6 +58,11 @@ class Stream:
         return self._journal.last_event
 
     @property
+    def n_events(self) -> int:
+        """How many messages, values or restarts there have been to hear about."""
+        return self._journal.n_events
+
+    @property
     def events(self) -> dict[str, str]:
         """One sentence about the last event of each kind, by the name of its counter."""
         return self._journal.events

@@ -76,7 +76,8 @@ class Health:
         }
         found = ', '.join(f'{name} {count}' for name, count in faults.items() if count)
         return (
-            f'{self.messages} messages, {self.joints} joints, {self.duration_s:.2f} s at '
+            f'{_counted(self.messages, "message")}, {_counted(self.joints, "joint")}, '
+            f'{self.duration_s:.2f} s at '
             f'{self.rate_hz:.4g} Hz, {found or "no faults"}'
         )
 
@@ -141,3 +142,7 @@ def _absent(recording: Recording) -> dict[str, int]:
     return {
         name: int(lacking) for name, lacking in zip(recording.names, recording.lacking) if lacking
     }
+
+
+def _counted(number: int, thing: str) -> str:
+    return f'{number} {thing}' + 's' * (number != 1)

@@ -29,7 +29,8 @@ def plot_history(history: History, task: str, title: str, path: str | Path) -> N
     axes.plot(steps[width - 1 :], mean, color=BLUE, lw=1.8, label=f'mean over {width} steps')
     if history.checks:
         axes.plot(*zip(*history.checks), 'o-', color=VERMILLION, ms=4, label='held out')
-    low, high = np.nanpercentile(history.losses, (0.5, 99.5))
+    # The first steps may be far above all others.
+    low, high = np.nanmin(history.losses), np.nanpercentile(history.losses, 99.5)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.15 * (high - low))
     axes.set_xlabel('steps of gradient descent')
     axes.set_ylabel('cross-entropy, nats' if task == 'label' else 'mean ln(RMSE in rad/s)')

@@ -2,7 +2,8 @@
 Messages in the order of their stamps, however large the recording is.
 
 What is to be sorted is not known before its end, so messages wait in a temporary file, beyond 64
-MB on the disk. In memory there are two numbers a message: where it is, and when it was measured.
+MB on the disk. In memory there are two numbers a message, where it is and when it was
+measured, and one more while they are sorted.
 """
 
 from array import array

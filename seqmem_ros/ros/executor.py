@@ -21,7 +21,7 @@ from rclpy.subscription import Subscription
 FOREVER_NS = -1
 # Of one subscription before the next has its turn.
 MOST_IN_A_ROW = 16
-# Whoever waits for a service waits for so many messages at most.
+# Whoever waits for a service waits for so many rounds of messages at most.
 ROUNDS_WITHOUT_OTHERS = 10
 # What a wait set is made of, in the order of its arguments.
 KINDS = ('subscription', 'guard_condition', 'timer', 'client', 'service', 'event')

@@ -37,7 +37,7 @@ class Reporter:
         self._node = node
         self._condition = condition
         self._events = EventLog(node.get_logger().warning)
-        self._seen_event = ''
+        self._n_seen_events = 0
         self._shared_joints: list[str] = []
         self._n_unheard = 0
         self._monitor = Monitor()
@@ -82,9 +82,8 @@ class Reporter:
 
         :param stream: the stream
         """
-        event = stream.last_event
-        if event is not self._seen_event:
-            self._seen_event = event
+        if stream.n_events != self._n_seen_events:
+            self._n_seen_events = stream.n_events
             self._events.update(stream.counts, stream.events)
 
     def note_unheard(self, sentence: str, n_publishers: int) -> None:

@@ -103,6 +103,7 @@ def test_files_are_written(tmp_path, capsys):
         ([BAG, '--json', '/no/such/x.json'], '--json: no such folder: /no/such'),
         ([BAG, '--plot', 'plot.txt'], "--plot: expected .png, .pdf, .svg, got 'plot.txt'"),
         ([BAG, '--plot', '/proc/plot.png'], 'a file that can be read or written, got /proc/plot'),
+        ([BAG, '--json', '/proc'], '--json: expected a file to write, got the folder /proc'),
         ([BAG, '--reference-window', '-3'], '--reference-window: expected a number of seconds '),
         ([BAG, '--reference-window', 'nan'], '--reference-window: expected a number of seconds '),
         ([BAG, '--joints', 'nose'], 'drop_no_known_joint'),

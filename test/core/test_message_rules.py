@@ -80,13 +80,13 @@ def test_names_for_each_value(given, fields, options, expected):
         ),
         (
             sample((), 2), ('position',), StreamOptions(), 'drop_no_names',
-            'expected names for 2 joints, got none; assume_joint_order lists 0: list them all '
-            'there, in the order of the message',
+            'expected names for 2 joints, got none; assume_joint_order (offline: '
+            '--assume-joint-order) lists 0: list all, in the order of the message',
         ),
         (
             sample((), 3), ('position',), ORDER, 'drop_no_names',
-            'expected names for 3 joints, got none; assume_joint_order lists 2: list them all '
-            'there, in the order of the message',
+            'expected names for 3 joints, got none; assume_joint_order (offline: '
+            '--assume-joint-order) lists 2: list all, in the order of the message',
         ),
     ],
 )  # fmt: skip
@@ -109,7 +109,8 @@ def test_messages_without_a_time(receive_ns, options):
     key, sentence = dropped(checked_stamp_ns, sample(stamp_ns=0), receive_ns, options)
     assert key == 'drop_zero_stamp'
     assert sentence == (
-        "expected a header stamp, got 0; zero_stamp: 'receive_time' takes the time of receipt"
+        "expected a header stamp, got 0; zero_stamp: 'receive_time' (offline: --zero-stamp) takes "
+        'the time of receipt'
     )
 
 

@@ -155,3 +155,18 @@ def test_a_stamp_of_zero_is_never_routine():
     for k in range(-20, 3):
         stream.push(JointSample(10_000_000 * k, ARM, np.zeros(4)))
     assert stream.counts['drop_zero_stamp'] == 1
+
+
+def test_messages_that_are_dropped_leave_other_joints_routine(monkeypatch):
+    stream, found = Stream(Difference()), []
+    judge = Intake.routine
+    monkeypatch.setattr(
+        Intake, 'routine', lambda *arguments: found.append(judge(*arguments)) or found[-1]
+    )
+    for k in range(40):
+        stream.push(JointSample(START_NS + 10_000_000 * k, ARM, np.zeros(4)))
+        stream.push(JointSample(START_NS, GRIPPER, np.zeros(2)))
+        stream.push(JointSample(START_NS, ARM, np.zeros(3)))
+    assert stream.counts['drop_length_mismatch'] == 40
+    assert stream.counts['drop_duplicate_stamp'] == 39
+    assert sum(each is not None for each in found) == 34
