@@ -176,6 +176,42 @@ def test_networks(name, seed, make_model, programs):
     assert stream.counts['estimated'] > 10
 
 
+class ArmDifference(Difference):
+    """Wants a vector of three joints, of which messages may bring some each."""
+
+    joints = NAMES[:3]
+
+
+def parts_of_an_arm(seed, n=150):
+    """Messages of some joints each, from sources that start over now and then."""
+    rng = np.random.default_rng(seed)
+    stamp_ns, received_ns = 10**12, 10**15
+    for _ in range(n):
+        jump_ns = int(rng.choice([0, -1, 10**8, 10**9, -(10**9), -(10**12), 3 * 10**8]))
+        stamp_ns += jump_ns if rng.random() < 0.2 else 5_000_000
+        received_ns += 5_000_000 if rng.random() < 0.95 else -(10**9)
+        names = rng.permutation(NAMES[:3])[: rng.integers(1, 4)].tolist()
+        position = rng.normal(size=len(names))
+        if rng.random() < 0.05:
+            position[0] = np.nan
+        sample = JointSample(stamp_ns, tuple(names), position)
+        yield sample, received_ns if rng.random() < 0.9 else None
+
+
+@pytest.mark.filterwarnings('error')
+def test_an_arm_that_comes_in_parts():
+    totals = Counter()
+    for seed in range(count(1000, 60)):
+        stream, stamps_ns = Stream(ArmDifference()), set()
+        for sample, receive_ns in parts_of_an_arm(seed):
+            before = stream.counts['received']
+            estimate = stream.push(sample, receive_ns)
+            stamps_ns |= {sample.stamp_ns, receive_ns}
+            check(stream, stamps_ns, estimate, before)
+        totals.update(stream.counts)
+    assert min(totals[key] for key in ('estimated', 'merging', 'reset_time_backwards')) > 100
+
+
 @pytest.fixture(scope='module')
 def programs():
     return {}
