@@ -38,7 +38,7 @@ def update_matrix(u, ratio=1.0):
     """
     b = sigmoid(u[..., 0] - 1)
     k_1 = np.minimum((1 - (1 - b) ** 3) * np.exp(np.tanh(u[..., 1])), 1)
-    k_2 = np.minimum(1.5 * b**2 * (2 - b) * np.exp(1.5 * np.tanh(u[..., 2])), 1.5)
+    k_2 = np.minimum(1.5 * b**2 * (2 - b) * np.exp(1.5 * np.tanh(u[..., 2])), 1.8)
     k_3 = np.minimum(b**3 * np.exp(2 * np.tanh(u[..., 3])), 0.9 * k_1 * k_2)
     decay, keep = sigmoid(u[..., 4] + 3), 1 - sigmoid(u[..., 5] - 3)
     innovation = np.array([-1.0, -1.0, -0.5])
