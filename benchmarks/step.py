@@ -129,7 +129,7 @@ def make_ours(model: SequenceModel) -> Callable[[np.ndarray], np.ndarray]:
     :returns: function from raw inputs of the capacity, shape (8, N_RAW + 2), to outputs, (7,)
     """
     estimator = NetworkEstimator(model)
-    memory = [estimator.empty_memory(CAPACITY)]
+    memory = [estimator.init_state(CAPACITY)]
 
     def step(inputs: np.ndarray) -> np.ndarray:
         outputs, memory[0] = estimator.run(inputs, memory[0])

@@ -62,36 +62,32 @@ class NetworkEstimator:
         self._program = jax.jit(self.advance if memory == 'persistent' else self._run_window)
 
     def init_state(self, capacity: int) -> Any:
-        """Make the empty memory of a stream."""
+        """
+        Make the empty memory of a stream.
+
+        :param capacity: number of rows
+        :returns: outputs and memory side by side, all zero, float32, one row for each joint, or
+            one for all where the network has one memory for the whole arm; nothing at all where
+            no memory goes on
+        """
         if self.memory == 'window':
             return ()
-        rows = () if self.joints else (capacity,)
-        return jax.tree.map(lambda leaf: np.zeros((*rows, *leaf.shape), leaf.dtype), self._state)
+        n_rows = 1 if self.joints else capacity
+        return np.zeros((n_rows, self._n_outputs + self._packing.width), dtype=np.float32)
 
     def step(self, windows: JointWindows, advance: np.ndarray, state: Any) -> tuple:
         """Take one new sample of some joints; the memory comes back as one array."""
         if self.memory == 'window':
             raw = np.stack([raw_inputs(past) for past in windows.growing()])
             return np.asarray(self._program(raw), dtype=np.float64), state
-        # A stream begins with the memory as the model has it.
-        memory = self.pack(state, windows.capacity) if isinstance(state, tuple) else state
-        return self.run(step_inputs(windows, advance), memory)
-
-    def empty_memory(self, capacity: int) -> np.ndarray:
-        """
-        Lay out :meth:`init_state` as :meth:`run` takes it.
-
-        :param capacity: number of rows
-        :returns: outputs and memory side by side, all zero
-        """
-        return self.pack(self.init_state(capacity), capacity)
+        return self.run(step_inputs(windows, advance), state)
 
     def run(self, inputs: np.ndarray, memory: Any) -> tuple:
         """
         Call the compiled program of :meth:`step` as it is.
 
         :param inputs: see :func:`seqmem_ros.core.inputs.step_inputs`
-        :param memory: from :meth:`empty_memory` or the step before
+        :param memory: from :meth:`init_state` or the step before
         :returns: outputs and memory after, see :meth:`step`
         """
         memory = self._program(inputs, memory)
@@ -113,7 +109,7 @@ class NetworkEstimator:
         Take one new sample of some joints; pure, for programs that take many.
 
         :param inputs: see :func:`seqmem_ros.core.inputs.step_inputs`
-        :param memory: from :meth:`empty_memory` or the step before
+        :param memory: from :meth:`init_state` or the step before
         :returns: outputs and memory after
         """
         self.compile_count += 1  # runs when traced, that is once for each compilation
@@ -129,32 +125,10 @@ class NetworkEstimator:
         """Whether a scan over :meth:`advance` gives what single steps give, to the bit."""
         return self._goes_row_by_row
 
-    def pack(self, state: Any, capacity: int) -> np.ndarray:
-        """
-        Lay out a memory as :meth:`advance` takes it.
-
-        :param state: like :meth:`init_state`
-        :param capacity: number of rows
-        :returns: outputs, all zero, and memory side by side, float32, one row for each joint, or
-            one for all where the network has one memory for the whole arm
-        """
-        packed = self._packing.pack_rows(state, 1 if self.joints else capacity)
-        return np.pad(packed, [(0, 0), (self._n_outputs, 0)])
-
     @cached_property
     def _packing(self) -> PackedState:
-        return PackedState(self._state)
-
-    @cached_property
-    def _state(self) -> Any:
-        """Say of which arrays a memory consists; all of them are zero at first."""
         # Nothing is computed: for each array, JAX would compile a program that fills it.
-        return jax.eval_shape(self.model.init_state)
-
-    @cached_property
-    def _empty(self) -> np.ndarray:
-        with jax.ensure_compile_time_eval():
-            return self.empty_memory(1)[0]
+        return PackedState(jax.eval_shape(self.model.init_state))
 
     @cached_property
     def _goes_row_by_row(self) -> bool:
@@ -172,7 +146,8 @@ class NetworkEstimator:
     def _advanced(self, inputs: jax.Array, memory: jax.Array) -> jax.Array:
         """Advance one row: inputs of a joint, or of the whole arm, and what it remembers."""
         starts = (inputs[..., N_RAW + 1] > 0).any()
-        memory = jnp.where(starts, self._empty, memory)
+        # Every layer's memory is zero at first.
+        memory = jnp.where(starts, 0.0, memory)
         state = self._packing.unpack(memory[self._n_outputs :])
         outputs, state = self.model.step(inputs[..., :N_RAW], state)
         outputs = self._probabilities(outputs).reshape(self._n_outputs).astype(memory.dtype)

@@ -68,17 +68,3 @@ class PackedState:
                 words = jax.lax.bitcast_convert_type(words, leaf.dtype)
             leaves.append(words)
         return jax.tree.unflatten(self._tree, leaves)
-
-    def pack_rows(self, state: Any, n_rows: int) -> np.ndarray:
-        """
-        Lay out the memory of many rows outside of one.
-
-        :param state: arrays of shape (rows, ...)
-        :param n_rows: number of rows
-        :returns: shape (rows, width)
-        """
-        words = [
-            np.ascontiguousarray(leaf).reshape(n_rows, -1).view(np.float32)
-            for leaf in self._tree.flatten_up_to(state)
-        ]
-        return np.concatenate(words, axis=1) if words else np.zeros((n_rows, 0), np.float32)

@@ -234,9 +234,6 @@ class Stream:
 
 
 def _with_rows(state: Any, capacity: int) -> Any:
-    if isinstance(state, dict):
-        # Of a filter, in whose node there is no JAX, which would take long to import here.
+    if isinstance(state, dict):  # of a filter
         return {name: with_rows(array, capacity) for name, array in state.items()}
-    import jax
-
-    return jax.tree.map(lambda leaf: with_rows(np.asarray(leaf), capacity), state)
+    return with_rows(np.asarray(state), capacity) if len(state) else state

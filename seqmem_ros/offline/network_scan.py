@@ -43,7 +43,7 @@ class NetworkScan:
         sensitive = estimator.task == 'label' or estimator.model.kind == 'attention'
         self._one_by_one = sensitive and not estimator.repeats_exactly
         self._program = jax.jit(self._scan)
-        self._memory: Any = estimator.empty_memory(1)
+        self._memory: Any = estimator.init_state(1)
 
     def inputs(self, steps: Steps) -> Inputs:
         """

@@ -140,7 +140,7 @@ def test_rows_start_rest_and_advance_each_on_its_own(name, make_model):
     model = make_model(name)
     estimator = NetworkEstimator(model)
     rng = np.random.default_rng(3)
-    memory, states, step = estimator.empty_memory(3), [None] * 3, jax.jit(model.step)
+    memory, states, step = estimator.init_state(3), [None] * 3, jax.jit(model.step)
     assert memory.shape[0] == 3
     expected = np.zeros(3)
     for t in range(12):

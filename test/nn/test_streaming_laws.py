@@ -144,3 +144,9 @@ def test_a_stream_without_end_keeps_its_precision(depth, rng, randomise, key):
     run = jax.jit(lambda seq: jax.lax.scan(advance, network.init_state(), seq)[1][-1])
     n_seen = depth * (WINDOW - 1) + 1  # a stream that began just now with all that counts
     np.testing.assert_array_equal(run(seq), run(seq[-n_seen:]))
+
+
+def test_a_memory_is_zero_at_first(name, rng, randomise, key):
+    """Streams rely on it: to start again is to set all of it to zero."""
+    for leaf in jax.tree.leaves(build(name, key, randomise, rng).init_state()):
+        np.testing.assert_array_equal(leaf, 0)

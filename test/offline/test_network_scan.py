@@ -55,7 +55,7 @@ def step_by_step(estimator, position):
     steps = steps_of(position)
     windows = JointWindows(position.shape[1])
     advance = np.ones(position.shape[1], dtype=bool)
-    memory, outputs = estimator.empty_memory(position.shape[1]), []
+    memory, outputs = estimator.init_state(position.shape[1]), []
     for index in range(len(position)):
         windows.position = np.array(steps.windows['position'][index])
         windows.stamp_ns = np.array(steps.windows['stamp_ns'][index])
