@@ -12,13 +12,12 @@ remembers; only the time does.
 """
 
 from typing import Any
-from typing import Protocol
 
 import jax
 import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
-from seqmem_ros.offline.fast_steps import Steps
+from seqmem_ros.offline.filter_runner import FilterRunner
 
 MOST_PASSES = 4
 # Two memories are the same if they differ by less than this share of the usual size of each
@@ -26,54 +25,6 @@ MOST_PASSES = 4
 SAME = 2e-6
 
 Tree = Any
-
-
-class Runner(Protocol):
-    """
-    How one kind of estimator advances chunks.
-
-    :ivar n_chunks: K, how many run side by side
-    :ivar chunk: length of a chunk, in steps, at most
-    :ivar shortest: length of a chunk, in steps, at least
-    """
-
-    n_chunks: int
-    chunk: int
-    shortest: int
-
-    def empty(self, n_rows: int) -> Tree:
-        """
-        Make the empty memory.
-
-        :param n_rows: R
-        :returns: leaves of shape (R, ...)
-        """
-
-    def inputs(self, steps: Steps) -> Tree:
-        """
-        Lay out what a step takes.
-
-        :param steps: n steps of R rows
-        :returns: arrays of shape (n, R, ...)
-        """
-
-    def rest(self, inputs: Tree, n_steps: int) -> Tree:
-        """
-        Append steps in which nothing advances.
-
-        :param inputs: n steps
-        :param n_steps: number of steps to come to, at least n
-        :returns: arrays of shape (n_steps, R, ...)
-        """
-
-    def run(self, state: Tree, inputs: Tree) -> tuple[np.ndarray, Tree]:
-        """
-        Advance.
-
-        :param state: memories, leaves of shape (K, R, ...)
-        :param inputs: leaves of shape (K, n, R, ...)
-        :returns: outputs, shape (K, n, R), (K, n, R, L) or (K, n, 1, L), and memories after
-        """
 
 
 class ChunkedScan:
@@ -86,7 +37,7 @@ class ChunkedScan:
     :ivar in_order: number of chunks that were computed in order
     """
 
-    def __init__(self, runner: Runner, estimator: Estimator) -> None:
+    def __init__(self, runner: FilterRunner, estimator: Estimator) -> None:
         self._runner = runner
         self._estimator = estimator
         self._state: Tree = None
@@ -96,7 +47,7 @@ class ChunkedScan:
         self.passes = 0
         self.in_order = 0
 
-    def run(self, inputs: Tree) -> np.ndarray | jax.Array:
+    def run(self, inputs: Tree) -> np.ndarray:
         """
         Advance over up to ``size`` steps.
 
@@ -152,7 +103,7 @@ class ChunkedScan:
         return outputs[0]
 
     def _make_room(self, n_rows: int) -> None:
-        empty = jax.tree.map(np.asarray, self._runner.empty(n_rows))
+        empty = self._estimator.init_state(n_rows)
         if self._state is None:
             self._state = empty
         elif n_rows > self._n_rows and not self._estimator.joints:

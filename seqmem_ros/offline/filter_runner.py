@@ -17,6 +17,9 @@ class FilterRunner:
     Runs a filter: its own ``step``, on chunks as if they were joints.
 
     :param estimator: a filter from :mod:`seqmem_ros.core.filters`, or one like them
+    :ivar n_chunks: K, how many run side by side
+    :ivar chunk: length of a chunk, in steps, at most
+    :ivar shortest: length of a chunk, in steps, at least
     """
 
     n_chunks = 128
@@ -26,22 +29,35 @@ class FilterRunner:
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
 
-    def empty(self, n_rows: int) -> Tree:
-        """See :class:`~seqmem_ros.offline.fast_scan.Runner`."""
-        return self._estimator.init_state(n_rows)
-
     def inputs(self, steps: Steps) -> Tree:
-        """See :class:`~seqmem_ros.offline.fast_scan.Runner`."""
+        """
+        Lay out what a step takes.
+
+        :param steps: n steps of R rows
+        :returns: arrays of shape (n, R, ...)
+        """
         return {'count': steps.count, 'advance': steps.advance, **steps.windows}
 
     def rest(self, inputs: Tree, n_steps: int) -> Tree:
-        """See :class:`~seqmem_ros.offline.fast_scan.Runner`."""
+        """
+        Append steps in which nothing advances.
+
+        :param inputs: n steps
+        :param n_steps: number of steps to come to, at least n
+        :returns: arrays of shape (n_steps, R, ...)
+        """
         padded = jax.tree.map(lambda values: _repeated_to(values, n_steps), inputs)
         padded['advance'][len(inputs['advance']) :] = False
         return padded
 
     def run(self, state: Tree, inputs: Tree) -> tuple[np.ndarray, Tree]:
-        """See :class:`~seqmem_ros.offline.fast_scan.Runner`."""
+        """
+        Advance.
+
+        :param state: memories, leaves of shape (K, R, ...)
+        :param inputs: leaves of shape (K, n, R, ...)
+        :returns: outputs, shape (K, n, R), and memories after
+        """
         n_chunks, n_steps, n_rows = inputs['count'].shape
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), state)
         windows = JointWindows(n_chunks * n_rows, self._estimator.window)
