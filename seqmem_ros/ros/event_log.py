@@ -34,7 +34,15 @@ class EventLog:
     ) -> None:
         self._write = write
         self._now_s = now_s
-        self._seen: Counter[str] = Counter()
+        self.begin({})
+
+    def begin(self, counts: Mapping[str, int]) -> None:
+        """
+        Start anew, with another stream or the same.
+
+        :param counts: its counters up to now, which are not to be told as new
+        """
+        self._seen = Counter(counts)
         self._next_s: dict[str, float] = {}
 
     def update(self, counts: Counter[str], sentences: Mapping[str, str]) -> None:

@@ -53,6 +53,8 @@ class Reporter:
 
         :param stream: its stream, whose counters up to now are not to be told as new
         """
+        self._events.begin(stream.counts)
+        self._n_seen_events = stream.n_events
         self._monitor = Monitor(stream.counts)
         self._watch = PublisherWatch()
         self._n_unheard = 0

@@ -2,16 +2,21 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from seqmem_ros.core.filters import Difference
+from seqmem_ros.core.joints import JointSample
+from seqmem_ros.core.stream import Stream
 from seqmem_ros.ros.diagnostics import judge
 from seqmem_ros.ros.diagnostics import Monitor
 from seqmem_ros.ros.diagnostics import status
 from seqmem_ros.ros.event_log import EventLog
+from seqmem_ros.ros.reporter import Reporter
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -139,3 +144,18 @@ def test_one_line_of_a_kind_in_five_seconds():
     counts.update(drop_late=1)
     log.update(counts, {'drop_late': 'late by 51 s', 'reset_gap': 'a gap of 1 s'})
     assert lines[2:] == ['drop_late: late by 51 s (49 times)']
+
+
+def test_each_stream_tells_its_own_first_event(harness, monkeypatch):
+    """The counters of the one before are no measure of what is new."""
+    lines: list[str] = []
+    reporter = Reporter(harness.node, 1.0, lambda: ('active', '', None))
+    monkeypatch.setattr(reporter, '_events', EventLog(lines.append))
+    for stream in (Stream(Difference()), Stream(Difference())):
+        reporter.begin(stream)
+        stream.push(JointSample(0, ('elbow',), np.zeros(1)))
+        reporter.note_events(stream)
+        reporter.begin(stream)
+        reporter.note_events(stream)
+    assert len(lines) == 2
+    assert all(line.startswith('drop_zero_stamp: expected a header stamp') for line in lines)
