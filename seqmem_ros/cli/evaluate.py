@@ -67,12 +67,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _evaluated(args: argparse.Namespace, jobs: list) -> tuple[list, dict[str, str]]:
     """Evaluate all bags; one that fails ends it only if it is alone."""
-    from seqmem_ros.offline.batch import run_jobs
+    from seqmem_ros.offline.batch import run_job
+    from seqmem_ros.offline.side_by_side import side_by_side
 
     reports, failed = [], {}
     if args.jobs > 1 and len(jobs) > 1:
         with _bar(len(jobs), ' bags') as bar:
-            done = list(run_jobs(jobs, args.jobs, bar.update))
+            done = list(side_by_side(run_job, jobs, args.jobs, bar.update))
     else:
         done = _one_by_one(jobs)
     for job, outcome in done:

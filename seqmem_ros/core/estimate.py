@@ -1,12 +1,11 @@
 """What a stream says about one sample."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(NamedTuple):
     """
     The output for one message: velocities, or labels with their probabilities.
 

@@ -14,6 +14,9 @@ from seqmem_ros.core.window import JointWindows
 N_LAGS = 4
 # position, velocity, effort, differences over lags 1 to 4, the times that they took
 N_RAW = 3 + 2 * N_LAGS
+MEASURED = ('position', 'velocity', 'effort')
+DIFFERENCES = slice(3, 3 + N_LAGS)
+ELAPSED = slice(3 + N_LAGS, N_RAW)
 SHORTEST_STEP_S = 1e-6
 
 # Name -> number of columns.
@@ -35,32 +38,36 @@ def raw_inputs(windows: JointWindows) -> np.ndarray:
     :returns: shape (capacity, N_RAW), float32
     """
     raw = np.empty((windows.capacity, N_RAW), dtype=np.float32)
-    _fill(raw, windows)
+    for column, field in enumerate(MEASURED):
+        raw[:, column] = getattr(windows, field)[:, -1]
+    raw[:, DIFFERENCES] = windows.differences()
+    raw[:, ELAPSED] = windows.elapsed_s()
     return raw
 
 
-def step_inputs(windows: JointWindows, advance: np.ndarray) -> np.ndarray:
+def step_inputs(
+    windows: JointWindows, advance: np.ndarray, fields: tuple[str, ...] = MEASURED
+) -> np.ndarray:
     """
     Lay out what one step takes, as one array, since each array costs time of its own.
 
     :param windows: windows of 5 samples
     :param advance: rows that got a sample, bool, shape (capacity,)
+    :param fields: what the network reads of them; the columns of others are zero
     :returns: :func:`raw_inputs`, then 1 for rows that got a sample, then 1 for rows whose memory
-        starts with it, shape (capacity, N_RAW + 2), float32
+        starts with it, shape (capacity, N_RAW + 2), float32; without a meaning in other rows
     """
-    inputs = np.empty((windows.capacity, N_RAW + 2), dtype=np.float32)
-    _fill(inputs, windows)
+    inputs = np.zeros((windows.capacity, N_RAW + 2), dtype=np.float32)
+    for field in fields:
+        inputs[:, MEASURED.index(field)] = getattr(windows, field)[:, -1]
+    inputs[:, DIFFERENCES] = windows.differences()
     inputs[:, N_RAW] = advance
+    if windows.routine_elapsed_s is not None:
+        inputs[:, ELAPSED] = windows.routine_elapsed_s
+        return inputs
+    inputs[:, ELAPSED] = windows.elapsed_s()
     inputs[:, N_RAW + 1] = windows.count == 1
     return inputs
-
-
-def _fill(raw: np.ndarray, windows: JointWindows) -> None:
-    raw[:, 0] = windows.position[:, -1]
-    raw[:, 1] = windows.velocity[:, -1]
-    raw[:, 2] = windows.effort[:, -1]
-    raw[:, 3 : 3 + N_LAGS] = windows.differences()
-    raw[:, 3 + N_LAGS : N_RAW] = windows.elapsed_s()
 
 
 def lags(raw: jax.Array) -> jax.Array:
@@ -70,7 +77,7 @@ def lags(raw: jax.Array) -> jax.Array:
     :param raw: shape (..., N_RAW)
     :returns: differences in rad and times in s, shape (..., 8)
     """
-    return raw[..., 3:]
+    return raw[..., DIFFERENCES.start :]
 
 
 def features(raw: jax.Array, names: tuple[str, ...]) -> jax.Array:
@@ -81,7 +88,7 @@ def features(raw: jax.Array, names: tuple[str, ...]) -> jax.Array:
     :param names: names out of :data:`FEATURES`, in the order of the network's inputs
     :returns: rad, rad/s, N m and s, shape (..., n_features)
     """
-    difference, elapsed_s = raw[..., 3 : 3 + N_LAGS], raw[..., 3 + N_LAGS :]
+    difference, elapsed_s = raw[..., DIFFERENCES], raw[..., ELAPSED]
     columns = {
         'position': raw[..., 0:1],
         'velocity': raw[..., 1:2],

@@ -6,21 +6,18 @@ rosbags (recorded) alike: both ways into the package meet here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
-def _absent() -> np.ndarray:
-    return np.empty(0)
+_ABSENT = np.empty(0)
 
 
-@dataclass(frozen=True, eq=False)
-class JointSample:
+class JointSample(NamedTuple):
     """
     What one ``sensor_msgs/JointState`` says; an empty array means that the field is absent.
 
@@ -36,9 +33,9 @@ class JointSample:
 
     stamp_ns: int
     names: tuple[str, ...]
-    position: np.ndarray = field(default_factory=_absent)
-    velocity: np.ndarray = field(default_factory=_absent)
-    effort: np.ndarray = field(default_factory=_absent)
+    position: np.ndarray = _ABSENT
+    velocity: np.ndarray = _ABSENT
+    effort: np.ndarray = _ABSENT
 
 
 def sample_from_message(message: Any) -> JointSample:

@@ -80,7 +80,7 @@ class NetworkEstimator:
         if self.memory == 'window':
             raw = np.stack([raw_inputs(past) for past in windows.growing()])
             return np.asarray(self._program(raw), dtype=np.float64), state
-        return self.run(step_inputs(windows, advance), state)
+        return self.run(step_inputs(windows, advance, self.fields), state)
 
     def run(self, inputs: np.ndarray, memory: Any) -> tuple:
         """

@@ -8,6 +8,7 @@ through the rules as they stand in :mod:`seqmem_ros.core.intake`; the answer is 
 way, the routine one takes a tenth of the time.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ class Routine:
     :ivar columns: of these joints in the message; a slice likewise
     :ivar advance: rows that advance, bool, shape (capacity,)
     :ivar n_values: joints in the message
-    :ivar stamp_ns: of the last message
+    :ivar stamps_ns: of the last messages, newest first, no more than the windows have lags
     """
 
     names: tuple[str, ...]
@@ -39,7 +40,21 @@ class Routine:
     columns: np.ndarray | slice
     advance: np.ndarray
     n_values: int
-    stamp_ns: int
+    stamps_ns: deque[int]
+
+    def elapsed_s(self, stamp_ns: int) -> list[float] | None:
+        """
+        Tell the times over the lags of a new message, and take it as the last one.
+
+        :param stamp_ns: of the message
+        :returns: s, one for each lag; None where older samples have stamps of their own
+        """
+        stamps_ns = self.stamps_ns
+        known = None
+        if len(stamps_ns) == stamps_ns.maxlen:
+            known = [(stamp_ns - past_ns) / NANOSECONDS_PER_SECOND for past_ns in stamps_ns]
+        stamps_ns.appendleft(stamp_ns)
+        return known
 
     def accepted(self, sample: JointSample, values: dict[str, np.ndarray]) -> Accepted:
         """
@@ -100,13 +115,14 @@ class Routines:
             return
         advance = np.zeros(windows.capacity, dtype=bool)
         advance[rows] = True
+        stamps_ns = deque([sample.stamp_ns], windows.window - 1)
         self._of[sample.names] = Routine(
-            names, _as_slice(rows), _as_slice(columns), advance, len(sample.names), sample.stamp_ns
+            names, _as_slice(rows), _as_slice(columns), advance, len(sample.names), stamps_ns
         )
 
     def admit(self, sample: JointSample, max_gap_ns: int) -> Routine | None:
         """
-        Judge a message, and take its stamp as the last one if it is routine.
+        Judge a message.
 
         :param sample: the message
         :param max_gap_ns: longest time since the last one
@@ -115,12 +131,11 @@ class Routines:
         routine = self._of.get(sample.names)
         if routine is None or sample.stamp_ns == 0:
             return None
-        step_ns = sample.stamp_ns - routine.stamp_ns
+        step_ns = sample.stamp_ns - routine.stamps_ns[0]
         if not 0 < step_ns <= max_gap_ns or not self._fit(sample, routine):
             return None
         if not self._gates.is_open and not self._within_reach(sample, routine, step_ns):
             return None
-        routine.stamp_ns = sample.stamp_ns
         return routine
 
     def _fit(self, sample: JointSample, routine: Routine) -> bool:

@@ -175,16 +175,17 @@ class Stream:
         """Take a routine message: every joint of it advances, and every window is full."""
         columns, windows = routine.columns, self._intake.windows
         values = {field: getattr(sample, field)[columns] for field in self.estimator.fields}
-        windows.slide(routine.rows, sample.stamp_ns, **values)
+        stamp_ns = sample.stamp_ns
+        windows.slide(routine.rows, stamp_ns, routine.elapsed_s(stamp_ns), **values)
         outputs, self._state = self.estimator.step(windows, routine.advance, self._state)
         said, position = outputs[routine.rows], values['position']
         if not isfinite(said.sum()):
             return self._estimate(routine.accepted(sample, values), outputs)
         if self._labels is None:
-            return Estimate(sample.stamp_ns, routine.names, position, velocity=said)
+            return Estimate(stamp_ns, routine.names, position, velocity=said)
         goes_on = np.zeros(len(said), dtype=bool)
-        labels = self._labels.choose(routine.rows, goes_on, sample.stamp_ns, said)
-        return Estimate(sample.stamp_ns, routine.names, position, scores=said, labels=labels)
+        labels = self._labels.choose(routine.rows, goes_on, stamp_ns, said)
+        return Estimate(stamp_ns, routine.names, position, scores=said, labels=labels)
 
     def _grow(self, capacity: int) -> None:
         # What new rows hold does not matter: a row starts from zero memory at its first sample

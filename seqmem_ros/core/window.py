@@ -6,6 +6,7 @@ their own times.
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,7 +27,11 @@ class JointWindows:
     :ivar velocity: as measured, rad/s, shape (capacity, window); kept only if pushed
     :ivar effort: as measured, N m, shape (capacity, window); kept only if pushed
     :ivar count: samples since the row was started, shape (capacity,); 1 means just started
+    :ivar routine_elapsed_s: one row of :meth:`elapsed_s`, which holds for every row that got the
+        last sample, all of them full; None where that is not known
     """
+
+    routine_elapsed_s: Sequence[float] | None = None
 
     def __init__(self, capacity: int, window: int = 5) -> None:
         if window < 2:
@@ -67,21 +72,27 @@ class JointWindows:
         :param measured: ``velocity`` in rad/s and ``effort`` in N m, shape (n,), where in use
         """
         fresh = rows[self.count[rows] == 0]
-        self.slide(rows, stamp_ns, position=position, **measured)
+        self.slide(rows, stamp_ns, None, position=position, **measured)
         for name in ('stamp_ns', 'position', *measured) if len(fresh) else ():
             array = getattr(self, name)
             array[fresh] = array[fresh, -1:]
 
     def slide(
-        self, rows: np.ndarray | slice, stamp_ns: int | np.ndarray, **values: np.ndarray
+        self,
+        rows: np.ndarray | slice,
+        stamp_ns: int | np.ndarray,
+        elapsed_s: Sequence[float] | None,
+        **values: np.ndarray,
     ) -> None:
         """
         Append one sample to rows that hold some.
 
         :param rows: indices of the rows, shape (n,), or a slice
         :param stamp_ns: see :meth:`push`
+        :param elapsed_s: see ``routine_elapsed_s``
         :param values: ``position`` and what else is in use, see :meth:`push`
         """
+        self.routine_elapsed_s = elapsed_s
         self.stamp_ns[rows, :-1] = self.stamp_ns[rows, 1:]
         self.stamp_ns[rows, -1] = stamp_ns
         for name, value in values.items():

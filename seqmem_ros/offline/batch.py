@@ -1,19 +1,10 @@
 """Several bags, one after the other or side by side in processes."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
-from concurrent.futures import as_completed
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-import multiprocessing
 from pathlib import Path
-import signal
-import threading
 
 from seqmem_ros.core.dispatch import compute_in_caller
-from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.offline.batch_report import BagReport
@@ -90,51 +81,6 @@ def run_job(job: Job, on_progress: OnProgress | None = None) -> BagReport:
     if job.bag_out:
         write_estimates(job.bag_out, result, job.setting)
     return make_report(job.name, result, job.per_joint, pictures)
-
-
-def run_jobs(
-    jobs: Sequence[Job], n_processes: int, on_done: Callable[[int], object]
-) -> Iterator[tuple[Job, BagReport | SeqmemError]]:
-    """
-    Evaluate several bags in processes.
-
-    :param jobs: what to do
-    :param n_processes: how many at once
-    :param on_done: called with 1 after each
-    :returns: each job with its report, or with why there is none, in the order given
-    """
-    # Threads of jax do not survive a fork.
-    context = multiprocessing.get_context('spawn')
-    with ProcessPoolExecutor(min(n_processes, len(jobs)), mp_context=context) as pool:
-        with _deaf_to_interrupts():
-            futures = {pool.submit(run_job, job): job for job in jobs}
-        try:
-            for _ in as_completed(futures):
-                on_done(1)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-    for future, job in futures.items():
-        error = future.exception()
-        if error is not None and not isinstance(error, SeqmemError):
-            raise error
-        yield job, error or future.result()
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that start here ignore an interrupt: whoever started them ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        # Only there may Python set a handler.
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def names_of(bags: Sequence[str]) -> list[str]:

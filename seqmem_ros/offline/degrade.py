@@ -105,7 +105,7 @@ class Degrader:
             return None
         # A stamp of 0 means that there is none.
         stamp_ns = sample.stamp_ns + jitter_ns if sample.stamp_ns else 0
-        return replace(sample, stamp_ns=stamp_ns, position=self._sensed(sample.position, noise))
+        return sample._replace(stamp_ns=stamp_ns, position=self._sensed(sample.position, noise))
 
     def block(self, block: JointBlock) -> tuple[np.ndarray, JointBlock]:
         """

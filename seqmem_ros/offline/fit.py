@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from seqmem_ros.core.inputs import FEATURES
 from seqmem_ros.core.inputs import features
-from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.spec import WINDOW
@@ -27,6 +25,7 @@ from seqmem_ros.offline.stateful import empty_memory
 from seqmem_ros.offline.stateful import Learned
 from seqmem_ros.offline.stateful import make_chunk_check
 from seqmem_ros.offline.stateful import make_chunk_step
+from seqmem_ros.offline.train import fresh_network
 from seqmem_ros.offline.train import network_of
 from seqmem_ros.offline.train import TrainingOptions
 from seqmem_ros.offline.training import schedule_for
@@ -124,7 +123,7 @@ def fit(
     :raises SeqmemError: as :func:`seqmem_ros.offline.resumable.learn`
     """
     if network is None:
-        network = build_network(spec.network, jax.random.key(options.seed))
+        network = fresh_network(spec, options.seed)
     optimizer = schedule_for(options.learning_rate, options.n_steps)
     memory = empty_memory(spec, network, course.n_rows)
     plan = Plan(

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from seqmem_ros.core.estimators import load_estimator
-from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.offline.held_out import FILTERS
@@ -23,6 +21,7 @@ from seqmem_ros.offline.sequences import run_together
 from seqmem_ros.offline.simulate import simulate
 from seqmem_ros.offline.stateful import Learned
 from seqmem_ros.offline.train import Batch
+from seqmem_ros.offline.train import fresh_network
 from seqmem_ros.offline.train import loss_for
 from seqmem_ros.offline.train import spec_of
 from seqmem_ros.offline.train import stacked
@@ -61,7 +60,7 @@ def fit_simulated(
     """
     spec = begin.spec if begin else spec_of(options)
     if begin is None:
-        network = build_network(spec.network, jax.random.key(options.seed))
+        network = fresh_network(spec, options.seed)
     else:
         network = begin.network
     optimizer = schedule_for(options.learning_rate, options.n_steps)

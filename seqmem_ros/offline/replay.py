@@ -101,4 +101,4 @@ def _enter(
     table: JointTable, rows: np.ndarray, names: tuple[str, ...], values: Sequence[np.ndarray]
 ) -> None:
     if len(rows):
-        table.put_rows(rows, names, np.stack(values))
+        table.put_rows(rows, names, np.array(values))

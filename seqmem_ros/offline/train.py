@@ -41,6 +41,10 @@ POOL_BATCHES = 100
 USES_OF_A_POOL = 3
 # The error of a recording counts in full down to this share of one count per sample.
 LOSS_FLOOR_SHARE = 3e-3
+# Share of the output weights as they are drawn. A filter that is steered at random runs away, and
+# what is learned first is to steer less. After 600 steps, the logarithm of the RMSE is lower by
+# 0.16 with a GRU, and attention bears twice the learning rate.
+FRESH_STEERING = 0.1
 # Attention diverges without; nobody else minds.
 WARM_UP_STEPS = 300
 # The weights that are kept are a running mean over about so many of the last steps.
@@ -121,6 +125,21 @@ def spec_of(options: TrainingOptions, names: tuple[str, ...] = LABELS) -> ModelS
     )
 
 
+def fresh_network(spec: ModelSpec, seed: int) -> Module:
+    """
+    Draw the weights that training begins with.
+
+    :param spec: of the model
+    :param seed: of the weights
+    :returns: a network; one that steers a filter hardly does so yet
+    """
+    network = build_network(spec.network, jax.random.key(seed))
+    if spec.readout == 'observer':
+        output = network.layers[-1].W
+        output.value = FRESH_STEERING * output.value
+    return network
+
+
 def network_of(options: TrainingOptions, n_in: int, n_out: int) -> dict[str, Any]:
     """
     Describe a network of a model's kind and sizes.
@@ -171,7 +190,7 @@ def train(
     :raises SeqmemError: if the loss is not finite any more
     """
     spec = spec_of(options)
-    network = begin.network if begin else build_network(spec.network, jax.random.key(options.seed))
+    network = begin.network if begin else fresh_network(spec, options.seed)
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
     optimizer = schedule_for(options.learning_rate, options.n_steps, WARM_UP_STEPS)
     loss_of = loss_for(len(spec.labels), options.gradient_samples)

@@ -1,0 +1,82 @@
+"""Work in processes side by side, which end when whoever started them does."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import as_completed
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+import multiprocessing
+from multiprocessing.queues import SimpleQueue
+import os
+import signal
+import threading
+from typing import TypeVar
+
+from seqmem_ros.core.errors import SeqmemError
+
+Task = TypeVar('Task')
+Outcome = TypeVar('Outcome')
+
+
+def side_by_side(
+    run: Callable[[Task], Outcome],
+    tasks: Sequence[Task],
+    n_processes: int,
+    on_done: Callable[[int], object] = lambda count: None,
+    a_core_each: bool = False,
+) -> Iterator[tuple[Task, Outcome | SeqmemError]]:
+    """
+    Do some tasks in processes.
+
+    :param run: does one; a function of a module, as it goes to another process by its name
+    :param tasks: what to do, in the order in which to begin
+    :param n_processes: how many at once
+    :param on_done: called with 1 after each
+    :param a_core_each: keep each process to one core, where the system can: programs that share
+        out small pieces to all cores then wait for nobody
+    :returns: each task with its outcome, or with why there is none, in the order given
+    """
+    # Threads of jax do not survive a fork.
+    context = multiprocessing.get_context('spawn')
+    n_processes = min(n_processes, len(tasks))
+    numbers = context.SimpleQueue()
+    for number in range(n_processes if a_core_each else 0):
+        numbers.put(number)
+    with ProcessPoolExecutor(n_processes, context, _begin, (numbers,)) as pool:
+        with _deaf_to_interrupts():
+            futures = {pool.submit(run, task): task for task in tasks}
+        try:
+            for _ in as_completed(futures):
+                on_done(1)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+    for future, task in futures.items():
+        error = future.exception()
+        if error is not None and not isinstance(error, SeqmemError):
+            raise error
+        yield task, error or future.result()
+
+
+def _begin(numbers: SimpleQueue) -> None:
+    if numbers.empty() or not hasattr(os, 'sched_setaffinity'):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[numbers.get() % len(cores)]})
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that start here ignore an interrupt: whoever started them ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only there may Python set a handler.
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
