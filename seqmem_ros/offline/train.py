@@ -254,16 +254,15 @@ def batches(options: TrainingOptions) -> Iterator[Batch]:
     """
     Draw training data without end.
 
-    :param options: batch size, length and seed
+    :param options: batch size, length, seed, and number of steps, which few data serve if small
     :returns: iterator over raw inputs (B, T, N_RAW), velocities in rad/s (B, T), one count per
         sample in rad/s (B,), and label indices (B, T)
     """
     rng = np.random.default_rng(options.seed)
     size = options.batch_size
+    n_recordings = min(POOL_BATCHES, options.n_steps) * size
     while True:
-        recordings = [
-            simulate(rng, options.n_samples, harder=True) for _ in range(POOL_BATCHES * size)
-        ]
+        recordings = [simulate(rng, options.n_samples, harder=True) for _ in range(n_recordings)]
         pool = stacked(recordings)
         for _ in range(USES_OF_A_POOL):
             order = rng.permutation(len(recordings)).reshape(-1, size)

@@ -88,3 +88,24 @@ def test_a_step_takes_raw_inputs_and_two_masks():
     expected = [5, 0, -4, 3, 3, 3, 3, *np.float32([0.01] * 4), 1, 0]
     np.testing.assert_array_equal(inputs[1], np.float32(expected))
     np.testing.assert_array_equal(inputs[:, 11:], [[0, 1], [1, 0], [0, 0]])
+
+
+def test_a_routine_step_has_the_times_it_is_told_and_no_start():
+    windows = JointWindows(2)
+    for time_ms in (0, 10, 30, 60):
+        windows.push(np.arange(2), time_ms * 10**6, np.zeros(2))
+    advance = np.array([True, True])
+    windows.slide(slice(0, 2), 10**8, [1.0, 2.0, 3.0, 4.0], position=np.ones(2))
+    np.testing.assert_array_equal(step_inputs(windows, advance)[:, 7:], [[1, 2, 3, 4, 1, 0]] * 2)
+    # What was told is forgotten with the next sample that comes without.
+    windows.push(np.arange(2), 10**8 + 5 * 10**6, np.zeros(2))
+    expected = np.float32([0.005, 0.045, 0.075, 0.095, 1, 0])
+    np.testing.assert_array_equal(step_inputs(windows, advance)[:, 7:], [expected] * 2)
+
+
+def test_fields_that_nobody_reads_are_zero():
+    windows = JointWindows(1)
+    windows.push(np.array([0]), 0, np.array([1.0]), velocity=np.array([2.0]))
+    advance = np.array([True])
+    assert step_inputs(windows, advance)[0, :3].tolist() == [1, 2, 0]
+    assert step_inputs(windows, advance, ('position',))[0, :3].tolist() == [1, 0, 0]

@@ -9,6 +9,7 @@ from seqmem_ros.core.intake import Intake
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.routine import Routine
 from seqmem_ros.core.stream import Stream
 
 ARM = ('shoulder', 'elbow', 'wrist', 'j4')
@@ -117,12 +118,19 @@ def test_both_ways_say_the_same(name, options, make_model, monkeypatch):
         'labels': lambda: NetworkEstimator(make_model('label')),
         'fields': lambda: NetworkEstimator(make_model('measured')),
     }[name]()  # fmt: skip
-    judge, routine = Intake.routine, [0]
+    judge, elapsed_s, routine, timed = Intake.routine, Routine.elapsed_s, [0], [0]
 
     def counted(*arguments):
         found = judge(*arguments)
         routine[0] += found is not None
         return found
+
+    def counted_times(*arguments):
+        known = elapsed_s(*arguments)
+        timed[0] += known is not None
+        return known
+
+    monkeypatch.setattr(Routine, 'elapsed_s', counted_times)
 
     for seed in range(4):
         monkeypatch.setattr(Intake, 'routine', counted)
@@ -133,7 +141,9 @@ def test_both_ways_say_the_same(name, options, make_model, monkeypatch):
             assert same(one, other), k
             assert rest == expected, k
     if not options.continuous_joints and name != 'bad':
-        assert routine[0] > 400  # of 1600: the short way is a way that is taken
+        # Of 1600: the short way is a way that is taken, that of times, too.
+        assert routine[0] > 400
+        assert timed[0] > 100
 
 
 def test_joints_in_one_message_alone_or_with_others_are_never_mixed_up(monkeypatch):

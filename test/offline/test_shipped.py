@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from dataclasses import replace
+import subprocess
 import sys
 
 import jax
@@ -82,3 +83,18 @@ def test_what_is_shipped_begins_with_seed_0_and_counts_up():
     for parts in shipped.SHIPPED.values():
         assert [options.seed for options in parts] == list(range(len(parts)))
         assert len({(options.model, options.hidden_size) for options in parts}) == 1
+
+
+def test_two_are_trained_side_by_side(tmp_path):
+    """For real, in processes of their own, which know nothing of the small things above."""
+    names = 'velocity_gru', 'motion_gru'
+    only = [word for name in names for word in ('--only', name)]
+    command = [sys.executable, '-m', 'seqmem_ros.offline.shipped', *only, '--steps', '1']
+    done = subprocess.run(
+        [*command, '--out', tmp_path], capture_output=True, text=True, timeout=240, check=True
+    )
+    for name in names:
+        model = load_model(tmp_path / f'{name}.safetensors')
+        assert model.spec.task == {'velocity_gru': 'velocity', 'motion_gru': 'label'}[name]
+        assert [part['n_steps'] for part in model.spec.card['before']] == [1]
+        assert f'{name}.safetensors: ' in done.stdout

@@ -11,12 +11,14 @@ from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.motion import LABELS
+from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.core.weights import load_model
 from seqmem_ros.core.weights import save_model
 from seqmem_ros.offline import train as training
 from seqmem_ros.offline.simulate import simulate
 from seqmem_ros.offline.train import batches
+from seqmem_ros.offline.train import fresh_network
 from seqmem_ros.offline.train import loss_for
 from seqmem_ros.offline.train import spec_of
 from seqmem_ros.offline.train import stacked
@@ -84,6 +86,26 @@ def test_thirty_steps_lower_the_loss_of_recordings_never_seen(held_out, compiled
     assert after < before - 0.1
     assert steps == list(range(1, 31))
     assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize('model', ['gru', 'lstm', 'attention'])
+def test_a_fresh_network_hardly_steers_its_filter(model):
+    spec = spec_of(replace(TINY, model=model))
+    drawn = build_network(spec.network, jax.random.key(5)).named_params()
+    fresh = fresh_network(spec, 5).named_params()
+    *_, output, bias = drawn
+    assert fresh[bias].shape == (N_STEERING,)
+    for name, param in drawn.items():
+        share = 0.1 if name == output else 1.0
+        np.testing.assert_allclose(fresh[name].value, share * np.asarray(param.value), rtol=1e-6)
+
+
+def test_a_fresh_network_that_steers_nothing_is_as_drawn():
+    spec = replace(spec_of(TINY), readout='direct', features=('lag_velocity',))
+    spec = replace(spec, network={**spec.network, 'n_in': 4, 'n_out': 1})
+    drawn = build_network(spec.network, jax.random.key(5)).named_params()
+    for name, param in fresh_network(spec, 5).named_params().items():
+        np.testing.assert_array_equal(param.value, drawn[name].value)
 
 
 def test_a_seed_says_all(compiled_once):

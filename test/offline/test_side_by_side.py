@@ -1,0 +1,61 @@
+"""Tasks in processes side by side."""
+
+import os
+from pathlib import Path
+import time
+
+import pytest
+
+from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.offline.side_by_side import side_by_side
+
+DEADLINE_S = 60.0
+
+
+def cores_once_both_are_there(task):
+    """Say which cores this process may use, as soon as the other one has begun."""
+    mine, other = (Path(name) for name in task)
+    mine.touch()
+    end_s = time.monotonic() + DEADLINE_S
+    while not other.exists():
+        assert time.monotonic() < end_s, 'the other process has not begun'
+        time.sleep(0.01)
+    return os.sched_getaffinity(0)
+
+
+def root_of(number):
+    """Fail in a way that is told, or in one that is a fault, or not at all."""
+    if number < 0:
+        raise SeqmemError(f'expected 0 or more, got {number}')
+    return [0, 1, 4].index(number)
+
+
+@pytest.mark.skipif(not hasattr(os, 'sched_setaffinity'), reason='this system pins no process')
+@pytest.mark.parametrize('a_core_each', [True, False])
+def test_processes_run_side_by_side_and_keep_to_a_core_where_asked(tmp_path, a_core_each):
+    files = str(tmp_path / 'one'), str(tmp_path / 'two')
+    tasks = [files, files[::-1]]
+    done = dict(side_by_side(cores_once_both_are_there, tasks, 2, a_core_each=a_core_each))
+    allowed = os.sched_getaffinity(0)
+    assert list(done) == tasks
+    if not a_core_each:
+        assert list(done.values()) == [allowed] * 2
+        return
+    one, two = done.values()
+    assert len(one) == len(two) == 1
+    assert len(one | two) == min(2, len(allowed))
+    assert one | two <= allowed
+
+
+def test_outcomes_and_errors_come_in_the_order_of_the_tasks():
+    told = []
+    done = list(side_by_side(root_of, [4, -2, 0, 1], 2, told.append))
+    assert [task for task, _ in done] == [4, -2, 0, 1]
+    assert [outcome for _, outcome in done if isinstance(outcome, int)] == [2, 0, 1]
+    assert str(done[1][1]) == 'expected 0 or more, got -2'
+    assert told == [1, 1, 1, 1]
+
+
+def test_a_fault_is_raised():
+    with pytest.raises(ValueError, match='5 is not in list'):
+        list(side_by_side(root_of, [0, 5], 2))
