@@ -101,8 +101,9 @@ def test_a_fresh_network_hardly_steers_its_filter(model):
 
 
 def test_a_fresh_network_that_steers_nothing_is_as_drawn():
-    spec = replace(spec_of(TINY), readout='direct', features=('lag_velocity',))
-    spec = replace(spec, network={**spec.network, 'n_in': 4, 'n_out': 1})
+    spec = spec_of(TINY)
+    network = {**spec.network, 'n_in': 4, 'n_out': 1}
+    spec = replace(spec, readout='direct', features=('lag_velocity',), network=network)
     drawn = build_network(spec.network, jax.random.key(5)).named_params()
     for name, param in fresh_network(spec, 5).named_params().items():
         np.testing.assert_array_equal(param.value, drawn[name].value)
