@@ -21,9 +21,9 @@ from seqmem_ros.core.window import JointWindows
 MEMORIES = ('persistent', 'window')
 # XLA shares the pieces of a long program out to threads, which have to be woken. A loop of small
 # steps is one piece since this version of JAX, so there rows go one after the other, which takes
-# no longer than all at once while the weights stay in a core's own cache (128 KiB).
+# no longer than all at once while the weights stay in a core's own cache (256 KiB).
 ONE_PIECE_SINCE = (0, 12)
-MOST_PARAMETERS_ROW_BY_ROW = 32768
+MOST_PARAMETERS_ROW_BY_ROW = 65536
 
 
 class NetworkEstimator:

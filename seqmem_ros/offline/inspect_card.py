@@ -26,7 +26,6 @@ def card(model: SequenceModel, source: str, digest: str) -> str:
     spec = model.spec
     lowest_hz, highest_hz = spec.nominal_rate_hz
     training, scores = spec.card.get('training', {}), spec.card.get('scores', {})
-    before = spec.card.get('before', [])
     unit = ' (RMSE in rad/s)' if spec.task == 'velocity' and scores else ''
     lines = {
         'task': f'{spec.task}' + (f': {", ".join(spec.labels)}' if spec.labels else ''),
@@ -36,7 +35,6 @@ def card(model: SequenceModel, source: str, digest: str) -> str:
         'joints': ', '.join(spec.joints) or 'any; one network serves them all',
         'rates': f'{lowest_hz:g} to {highest_hz:g} Hz' if highest_hz else 'not stated',
         'training': _pairs(training) or 'not stated',
-        **({'before that': '; '.join(map(_pairs, before))} if before else {}),
         'scores': (_pairs(scores) or 'not stated') + unit,
     }
     # A path stays in one piece, to be copied.

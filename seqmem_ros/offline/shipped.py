@@ -1,8 +1,8 @@
 """
 Train the weights that are shipped, and write their cards: ``./run weights``.
 
-Each is two calls of :func:`seqmem_ros.offline.train.train` with the options below; the same seeds
-on the same machine give the same file. Two are trained side by side, with a core each, which takes
+Each is a call of :func:`seqmem_ros.offline.train.train` with the options below; the same seeds on
+the same machine give the same file. Two are trained side by side, with a core each, which takes
 less than an hour.
 """
 
@@ -38,33 +38,22 @@ from seqmem_ros.offline.tune import geometric_mean_rmse
 from seqmem_ros.offline.tune import rmse_of
 from seqmem_ros.offline.tune import sweep
 
-
-def _parts(options: TrainingOptions, *further: tuple[int, float]) -> tuple[TrainingOptions, ...]:
-    """Begin with some options, then go on with other steps, learning rates and data."""
-    return options, *(
-        replace(options, n_steps=n_steps, learning_rate=learning_rate, seed=seed)
-        for seed, (n_steps, learning_rate) in enumerate(further, start=1)
-    )
-
-
 # The longest first.
 SHIPPED = {
-    'velocity_attention': _parts(
-        TrainingOptions(
-            model='attention',
-            hidden_size=48,
-            n_layers=2,
-            n_steps=15000,
-            batch_size=32,
-            n_samples=256,
-            learning_rate=2e-3,
-            gradient_samples=64,
-        ),
-        (4000, 1e-3),
+    'velocity_attention': TrainingOptions(
+        model='attention',
+        hidden_size=48,
+        n_layers=2,
+        n_steps=18000,
+        batch_size=32,
+        n_samples=256,
+        learning_rate=3e-3,
+        gradient_samples=64,
+        attention_window=8,
     ),
-    'velocity_gru': _parts(TrainingOptions(model='gru', n_steps=9000), (2000, 1e-3)),
-    'motion_gru': _parts(TrainingOptions(task='label', model='gru', n_steps=9000), (2000, 1e-3)),
-    'velocity_lstm': _parts(TrainingOptions(model='lstm', n_steps=11000), (2000, 1e-3)),
+    'velocity_gru': TrainingOptions(model='gru', n_steps=12000, learning_rate=8e-3),
+    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=11000, learning_rate=8e-3),
+    'velocity_lstm': TrainingOptions(model='lstm', n_steps=13000, learning_rate=8e-3),
 }
 
 # Never used in training: its seeds count up from 0 and its data are drawn from these alone.
@@ -89,9 +78,8 @@ def main() -> int:
         '--rescore', action='store_true', help='keep the weights, only score them again'
     )
     parser.add_argument(
-        '--steps', type=int, help='fewer steps in each part, and few scores, to try it out'
+        '--steps', type=int, help='fewer steps, and few recordings to score on, to try it out'
     )
-    parser.add_argument('--begin', type=Path, help='folder with what the parts but the last made')
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     tasks = [_Task(name, line, args) for line, name in enumerate(args.only or SHIPPED)]
@@ -119,33 +107,17 @@ def _make(task: _Task) -> None:
     recordings = [simulate(rng, SCORE_SAMPLES) for _ in range(n_recordings)]
     score = _label_scores if model.spec.labels else _velocity_scores
     scores = score(model, recordings)
-    save_model(path, _with(model, scores=scores))
+    card = {**model.spec.card, 'scores': scores}
+    save_model(path, SequenceModel(replace(model.spec, card=card), model.network))
     tqdm.write(f'{path}: {path.stat().st_size / 1000:.0f} kB, {scores}')
 
 
 def _trained(task: _Task) -> SequenceModel:
-    """Take all parts, or the last one alone from what is in a folder."""
-    name, line, args = task
-    parts, model = SHIPPED[name], None
-    if args.begin:
-        parts, model = parts[-1:], load_model(args.begin / f'{name}.safetensors')
-    for options in parts:
-        if args.steps:
-            options = replace(options, n_steps=args.steps)
-        before = model
-        model = _taught(f'{name}, part {options.seed + 1}', line, options, before)
-        if before:
-            told = [*before.spec.card.get('before', []), before.spec.card['training']]
-            model = _with(model, before=told)
-    return model
-
-
-def _taught(
-    name: str, line: int, options: TrainingOptions, begin: SequenceModel | None
-) -> SequenceModel:
-    mean = 0.0
+    options, mean = SHIPPED[task.name], 0.0
+    if task.args.steps:
+        options = replace(options, n_steps=task.args.steps)
     with tqdm(
-        total=options.n_steps, desc=name, unit=' steps', mininterval=5.0, position=line
+        total=options.n_steps, desc=task.name, unit=' steps', mininterval=5.0, position=task.line
     ) as bar:
 
         def progress(number: int, loss: float) -> None:
@@ -154,12 +126,7 @@ def _taught(
             bar.set_postfix(loss=f'{mean:.3f}', refresh=False)
             bar.update()
 
-        return train(options, progress, begin)
-
-
-def _with(model: SequenceModel, **entries: Any) -> SequenceModel:
-    """Add entries to the card."""
-    return SequenceModel(replace(model.spec, card={**model.spec.card, **entries}), model.network)
+        return train(options, progress)
 
 
 def _outputs(model: SequenceModel, recordings: list[Recording]) -> tuple[np.ndarray, Any]:

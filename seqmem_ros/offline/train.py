@@ -26,6 +26,7 @@ from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.nn import Module
+from seqmem_ros.offline.bounded_gradient import BoundedGradient
 from seqmem_ros.offline.sequences import raw_sequence
 from seqmem_ros.offline.simulate import Recording
 from seqmem_ros.offline.simulate import simulate
@@ -174,7 +175,6 @@ def network_of(options: TrainingOptions, n_in: int, n_out: int) -> dict[str, Any
 def train(
     options: TrainingOptions,
     progress: Callable[[int, float], None] = lambda step, loss: None,
-    begin: SequenceModel | None = None,
 ) -> SequenceModel:
     """
     Train a model on simulated recordings; its weights are a running mean over the last steps.
@@ -185,12 +185,11 @@ def train(
 
     :param options: what to train and for how long
     :param progress: called after each step with its number and its loss
-    :param begin: model of the same kind and sizes to go on from; None for fresh weights
     :returns: the model, with a card that says how it was trained
     :raises SeqmemError: if the loss is not finite any more
     """
     spec = spec_of(options)
-    network = begin.network if begin else fresh_network(spec, options.seed)
+    network = fresh_network(spec, options.seed)
     # Early on a batch can overflow: the filter, badly steered, runs away over 500 samples.
     optimizer = schedule_for(options.learning_rate, options.n_steps, WARM_UP_STEPS)
     loss_of = loss_for(len(spec.labels), options.gradient_samples)
@@ -231,7 +230,7 @@ def loss_for(n_labels: int, gradient_samples: int = 512) -> Callable[..., jax.Ar
     def loss(
         network: Module, raw: jax.Array, velocity: jax.Array, count: jax.Array, labels: jax.Array
     ) -> jax.Array:
-        observer = SteeredObserver(network, n_labels)
+        observer = SteeredObserver(BoundedGradient(network), n_labels)
         outputs, (_, memory) = unroll_truncated(observer, lags(raw), gradient_samples)
         outputs = outputs[:, WINDOW:]
         squared = jnp.mean((outputs[..., 0] - velocity[:, WINDOW:]) ** 2, axis=1)

@@ -1,4 +1,4 @@
-"""The script of the shipped weights: parts that go on from each other, and what the card tells."""
+"""The script of the shipped weights: what it trains, and what the card tells."""
 
 from dataclasses import asdict
 from dataclasses import replace
@@ -18,24 +18,21 @@ from seqmem_ros.offline.train import spec_of
 from seqmem_ros.offline.train import TrainingOptions
 
 NAME = 'velocity_gru'
-FIRST = TrainingOptions(hidden_size=4, n_steps=9)
-PARTS = FIRST, replace(FIRST, learning_rate=1e-3, seed=1)
+OPTIONS = TrainingOptions(hidden_size=4, n_steps=9)
 
 
-def adds_one(options, progress, begin):
-    """Stand in for training: fresh weights, or those before with 1 added to each."""
+def draws(options, progress):
+    """Stand in for training: weights as they are drawn."""
     spec = spec_of(options)
     network = build_network(spec.network, jax.random.key(options.seed))
-    if begin:
-        network = jax.tree.map(lambda value: value + 1, begin.network)
     progress(1, 0.5)
     return SequenceModel(replace(spec, card={'training': asdict(options)}), network)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(shipped, 'train', adds_one)
-    monkeypatch.setattr(shipped, 'SHIPPED', {NAME: PARTS})
+    monkeypatch.setattr(shipped, 'train', draws)
+    monkeypatch.setattr(shipped, 'SHIPPED', {NAME: OPTIONS})
     monkeypatch.setattr(shipped, 'FILTERS', {'kalman': FILTERS['kalman']})
     monkeypatch.setattr(shipped, 'SCORE_RECORDINGS', 3)
     monkeypatch.setattr(shipped, 'SCORE_SAMPLES', 48)
@@ -53,20 +50,14 @@ def weights_of(model):
     return {name: np.asarray(p.value) for name, p in model.network.named_params().items()}
 
 
-def test_parts_follow_each_other_and_the_card_tells_all(monkeypatch, tmp_path):
-    model = made(monkeypatch, tmp_path / 'whole', '--steps', '2')
-    fresh = adds_one(FIRST, lambda *_: None, None)
+def test_the_options_are_followed_and_the_card_tells_them(monkeypatch, tmp_path):
+    model = made(monkeypatch, tmp_path / 'new folder', '--steps', '2')
+    expected = weights_of(draws(OPTIONS, lambda *_: None))
     for name, value in weights_of(model).items():
-        np.testing.assert_array_equal(value, weights_of(fresh)[name] + 1)
+        np.testing.assert_array_equal(value, expected[name])
     card = model.spec.card
-    assert [part['seed'] for part in (*card['before'], card['training'])] == [0, 1]
-    assert [part['n_steps'] for part in (*card['before'], card['training'])] == [2, 2]
+    assert card['training'] == {**asdict(OPTIONS), 'n_steps': 2}
     assert 0 < card['scores']['kalman_tuned_on_each_recording'] <= card['scores']['kalman']
-    # The last part alone, from a folder.
-    further = made(monkeypatch, tmp_path / 'on', '--begin', str(tmp_path / 'whole'))
-    for name, value in weights_of(further).items():
-        np.testing.assert_allclose(value, weights_of(fresh)[name] + 2, rtol=1e-6)
-    assert [part['n_steps'] for part in further.spec.card['before']] == [2, 2]
 
 
 def test_scores_alone_are_made_anew(monkeypatch, tmp_path):
@@ -77,12 +68,6 @@ def test_scores_alone_are_made_anew(monkeypatch, tmp_path):
     assert after.spec.card['scores'] != before.spec.card['scores']
     for name, value in weights_of(after).items():
         np.testing.assert_array_equal(value, weights_of(before)[name])
-
-
-def test_what_is_shipped_begins_with_seed_0_and_counts_up():
-    for parts in shipped.SHIPPED.values():
-        assert [options.seed for options in parts] == list(range(len(parts)))
-        assert len({(options.model, options.hidden_size) for options in parts}) == 1
 
 
 def test_two_are_trained_side_by_side(tmp_path):
@@ -96,5 +81,5 @@ def test_two_are_trained_side_by_side(tmp_path):
     for name in names:
         model = load_model(tmp_path / f'{name}.safetensors')
         assert model.spec.task == {'velocity_gru': 'velocity', 'motion_gru': 'label'}[name]
-        assert [part['n_steps'] for part in model.spec.card['before']] == [1]
+        assert model.spec.card['training']['n_steps'] == 1
         assert f'{name}.safetensors: ' in done.stdout
