@@ -44,16 +44,15 @@ SHIPPED = {
         model='attention',
         hidden_size=48,
         n_layers=2,
-        n_steps=18000,
+        n_steps=16000,
         batch_size=32,
         n_samples=256,
-        learning_rate=3e-3,
+        learning_rate=4e-3,
         gradient_samples=64,
-        attention_window=8,
     ),
-    'velocity_gru': TrainingOptions(model='gru', n_steps=12000, learning_rate=8e-3),
-    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=11000, learning_rate=8e-3),
-    'velocity_lstm': TrainingOptions(model='lstm', n_steps=13000, learning_rate=8e-3),
+    'velocity_gru': TrainingOptions(model='gru', n_steps=10000, learning_rate=8e-3),
+    'motion_gru': TrainingOptions(task='label', model='gru', n_steps=10000, learning_rate=8e-3),
+    'velocity_lstm': TrainingOptions(model='lstm', n_steps=11000, learning_rate=8e-3),
 }
 
 # Never used in training: its seeds count up from 0 and its data are drawn from these alone.

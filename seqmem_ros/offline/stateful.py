@@ -17,6 +17,8 @@ import optax
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.nn import Module
+from seqmem_ros.offline.bounded_gradient import BoundedGradient
+from seqmem_ros.offline.bounded_gradient import LARGEST_GRADIENT
 from seqmem_ros.offline.losses import cross_entropy
 
 SMALLEST_FLOOR_RAD_S = 1e-6
@@ -64,6 +66,8 @@ def run_rows(
     :returns: outputs of :meth:`seqmem_ros.core.model.SequenceModel.step`, shape (B, T, ...), and
         the memory after
     """
+    if spec.readout == 'observer':
+        network = BoundedGradient(network, LARGEST_GRADIENT / len(raw))
     model = SequenceModel(spec, network)
     empty = model.init_state()
 
