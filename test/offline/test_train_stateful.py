@@ -10,6 +10,7 @@ import pytest
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import ModelSpec
+from seqmem_ros.offline import stateful
 from seqmem_ros.offline.stateful import chunk_loss
 from seqmem_ros.offline.stateful import empty_memory
 from seqmem_ros.offline.stateful import Learned
@@ -110,3 +111,31 @@ def test_memory_is_that_of_the_spec():
     network = build_network(two.network, jax.random.key(0))
     shapes = [leaf.shape for leaf in jax.tree.leaves(empty_memory(two, network, 7))]
     assert all(shape[0] == 7 for shape in shapes) and shapes.count((7, 4)) == 2
+
+
+@pytest.mark.parametrize(('spec', 'bounded'), [(VELOCITY, True), (LABEL, False)])
+def test_what_steers_a_filter_learns_no_more_of_a_sample_than_the_bound(
+    spec, bounded, monkeypatch
+):
+    rng = np.random.default_rng(6)
+    network = build_network(spec.network, jax.random.key(1))
+    raw, fresh = raw_of(rng, 2, 6), np.zeros((2, 6), bool)
+    raw = raw if spec is VELOCITY else raw[:, :, None]
+
+    def longest_gradient(bound):
+        monkeypatch.setattr(stateful, 'LARGEST_GRADIENT', bound)
+
+        def loss(network):
+            memory = empty_memory(spec, network, 2)
+            return jnp.sum(run_rows(spec, network, memory, raw, fresh)[0] ** 2)
+
+        bias = jax.grad(loss)(network).layers[-1].b.value
+        return float(jnp.linalg.norm(bias))
+
+    free = longest_gradient(1e9)
+    # 12 samples, each with its share of the bound of a batch of two.
+    bound = free / 1000
+    if bounded:
+        assert longest_gradient(bound) <= 12 * bound / 2 * (1 + 1e-5)
+    else:
+        assert longest_gradient(bound) == free
