@@ -1,5 +1,8 @@
 """What the tests of core share: samples and small models."""
 
+from arm_streams import FILTERS
+from arm_streams import NAMES
+from arm_streams import STEP_S
 import jax
 import numpy as np
 import pytest
@@ -7,11 +10,11 @@ import pytest
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.network_estimator import NetworkEstimator
 from seqmem_ros.core.observer import N_FEATURES
 from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.spec import ModelSpec
 
-NAMES = ('shoulder', 'elbow', 'wrist')
 START_NS = 1_700_000_000_000_000_000
 
 
@@ -114,3 +117,35 @@ def make_model():
         return SequenceModel(spec, network)
 
     return make
+
+
+# An estimator holds no memory, so that all tests may share one, and its compiled programs.
+ESTIMATORS = {name: make() for name, make in FILTERS.items()}
+
+
+@pytest.fixture
+def make_estimator(make_model):
+    """Give a function from a name to an estimator."""
+
+    def make(name):
+        if name not in ESTIMATORS:
+            model = make_model('gru' if name == 'window' else name)
+            memory = 'window' if name == 'window' else 'persistent'
+            ESTIMATORS[name] = NetworkEstimator(model, memory=memory)
+        return ESTIMATORS[name]
+
+    return make
+
+
+@pytest.fixture
+def arm_at(make_sample, quantised_motion):
+    """Give a function from the number of a sample to the whole arm's sample."""
+
+    def at(i, offset_s=0.0, scale=1.0, **changed):
+        position = scale * quantised_motion(STEP_S * i)
+        for name, value in changed.items():
+            position[NAMES.index(name)] = value
+        effort = [0.1 * (i % 7), -1.0, 0.5]
+        return make_sample(STEP_S * i + offset_s, position, effort=effort)
+
+    return at
