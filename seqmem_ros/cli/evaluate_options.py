@@ -122,7 +122,7 @@ def _add_estimators(parser: argparse.ArgumentParser) -> None:
         '--fast',
         action='store_true',
         help='in arrays instead of message by message, and much faster; the same to 1e-5 '
-        '(rad/s, probabilities), with JAX from 0.12 on to the bit',
+        '(rad/s, probabilities), for the shipped networks with JAX from 0.12 on to the bit',
     )
     group.add_argument(
         '--jobs',

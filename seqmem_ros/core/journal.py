@@ -1,6 +1,8 @@
 """What has happened in a stream: counters, and the last event of each kind in words."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class Journal:
@@ -30,3 +32,15 @@ class Journal:
         self.counts[key] += n
         self.n_events += 1
         self.events[key] = self.last_event = sentence
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Forget afterwards whatever is counted and noted meanwhile."""
+        kept = dict(self.counts), dict(self.events), self.last_event, self.n_events
+        try:
+            yield
+        finally:
+            counts, self.events, self.last_event, self.n_events = kept
+            # Whoever counts holds the very object.
+            self.counts.clear()
+            self.counts.update(counts)

@@ -6,6 +6,7 @@ a recording is what a robot gets.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -92,6 +93,16 @@ class Stream:
             return None
         self.counts['filling' if estimate is None else 'estimated'] += 1
         return estimate
+
+    def push_again(self, samples: Iterable[tuple[JointSample, int | None]]) -> None:
+        """
+        Advance the memory by messages that were counted elsewhere.
+
+        :param samples: messages and times of receipt, as for :meth:`push`
+        """
+        with self._journal.closed():
+            for sample, receive_ns in samples:
+                self.push(sample, receive_ns)
 
     def refuse(self, key: str, sentence: str) -> None:
         """

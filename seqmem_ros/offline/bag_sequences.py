@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from seqmem_ros.core.inputs import MEASURED
 from seqmem_ros.core.inputs import N_LAGS
 from seqmem_ros.core.inputs import N_RAW
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
@@ -20,7 +21,6 @@ from seqmem_ros.offline.packing import Training
 from seqmem_ros.offline.recording import Recording
 from seqmem_ros.offline.reference import median_period_s
 from seqmem_ros.offline.reference import unbroken_runs
-from seqmem_ros.offline.sequences import raw_sequence
 from seqmem_ros.offline.splits import HELD_OUT
 from seqmem_ros.offline.splits import LEARNED
 from seqmem_ros.offline.train import LOSS_FLOOR_SHARE
@@ -167,10 +167,15 @@ class BagSequences:
     ) -> Training:
         stamp_ns = seen.time_ns[part]
         target = lesson.target[np.ix_(rows[part], joints)]
-        if self.spec.joints:
-            raw = raw_together(stamp_ns, *(getattr(seen, f)[np.ix_(part, joints)] for f in FIELDS))
-        else:
-            raw = raw_sequence(stamp_ns, seen.position[part, joints[0]])
+        read = [
+            getattr(seen, field)[np.ix_(part, joints)]
+            if field in self.spec.fields
+            else np.zeros((len(part), len(joints)))
+            for field in MEASURED
+        ]
+        raw = raw_together(stamp_ns, *read)
+        if not self.spec.joints:
+            raw = raw[:, 0]
         if self.spec.labels or not self.spec.joints:
             target = target[:, 0]
         known = np.isfinite(target) & (target >= 0 if self.spec.labels else True)
@@ -207,9 +212,6 @@ def _cut(sequence: Training, rng: np.random.Generator) -> list[Training]:
     return [first, Training(after, target[at:], counts_after, floor)]
 
 
-FIELDS = ('position', 'velocity', 'effort')
-
-
 def raw_together(
     stamp_ns: np.ndarray, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray
 ) -> np.ndarray:
@@ -218,14 +220,14 @@ def raw_together(
 
     :param stamp_ns: ns, shape (T,), int64, increasing
     :param position: rad, shape (T, J)
-    :param velocity: rad/s, shape (T, J), NaN where absent
-    :param effort: N m, shape (T, J), NaN where absent
+    :param velocity: rad/s, shape (T, J)
+    :param effort: N m, shape (T, J)
     :returns: what :func:`seqmem_ros.core.inputs.raw_inputs` gives sample by sample, shape
         (T, J, N_RAW), float32
     """
     raw = np.zeros((*position.shape, N_RAW), dtype=np.float32)
     for column, values in enumerate((position, velocity, effort)):
-        raw[..., column] = np.nan_to_num(values)
+        raw[..., column] = values
     for lag in range(1, N_LAGS + 1):
         before = np.maximum(np.arange(len(position)) - lag, 0)
         raw[..., 2 + lag] = position - position[before]

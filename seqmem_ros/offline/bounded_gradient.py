@@ -6,13 +6,13 @@ grows from sample to sample, and one recording out of a thousand outshouts all o
 To shorten the sum of the gradients afterwards keeps the direction of that one.
 """
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from seqmem_ros.nn import Module
+from seqmem_ros.nn import Param
 
 # Half of all gradients with respect to the outputs of one sample are below 0.004, and 99 % below
 # 0.2 (of the logarithm of a recording's RMSE, shipped models); the largest are above 100.
@@ -30,12 +30,16 @@ class BoundedGradient(Module):
     itself. The outputs are those of the network.
 
     :param network: streams
-    :param largest: g_max, for a loss that is a mean over the batch: its share of each recording
+    :param largest: g_max, in the unit of the loss: where that is a mean over N recordings,
+        :data:`LARGEST_GRADIENT` / N
     """
 
-    def __init__(self, network: Module, largest: float = LARGEST_GRADIENT):
+    def __init__(self, network: Module, largest: float | jax.Array):
         self.network = network
-        self.largest = largest
+        self.largest = Param(largest)
+
+    def why_not_streaming(self) -> str | None:
+        return self.network.why_not_streaming()
 
     def init_state(self, batch: int | None = None, n_in: int | None = None) -> Any:
         """
@@ -56,22 +60,22 @@ class BoundedGradient(Module):
         :returns: what the network gives
         """
         y, state = self.network.step(x, state)
-        n_recordings = 1 if y.ndim == 1 else y.shape[0]
-        return _bounded(self.largest / n_recordings, y), state
+        return _bounded(y, self.largest.value), state
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _bounded(largest: float, values: jax.Array) -> jax.Array:
+@jax.custom_vjp
+def _bounded(values: jax.Array, largest: jax.Array) -> jax.Array:
     return values
 
 
-def _forward(largest: float, values: jax.Array) -> tuple[jax.Array, None]:
-    return values, None
+def _forward(values: jax.Array, largest: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return values, largest
 
 
-def _backward(largest: float, _: None, gradient: jax.Array) -> tuple[jax.Array]:
+def _backward(largest: jax.Array, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
     norm = jnp.linalg.norm(gradient, axis=-1, keepdims=True)
-    return (gradient * jnp.where(norm > largest, largest / norm, 1.0),)
+    shorter = jnp.where(norm > largest, largest / norm, 1.0)
+    return gradient * shorter, jnp.zeros_like(largest)
 
 
 _bounded.defvjp(_forward, _backward)

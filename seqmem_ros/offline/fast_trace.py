@@ -16,6 +16,7 @@ import numpy as np
 
 from seqmem_ros.core.estimator import Estimator
 from seqmem_ros.core.gates import ABSURD_POSITION_RAD
+from seqmem_ros.core.gates import ValueGates
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.options import StreamOptions
@@ -118,11 +119,14 @@ class Tracer:
         plain &= stamp_ns != 0
         for values in fields:
             plain &= (np.abs(values[:, columns]) < ABSURD_POSITION_RAD).all(axis=1)
-        if self._options.max_velocity_rad_s:
+        gates = ValueGates(self._options, 0)
+        gates.name_rows(layout)
+        if not gates.is_open:
             position = block.position[:, columns]
             before = self._last_position if follows else position[:1]
-            far = np.abs(np.diff(position, axis=0, prepend=before)).max(axis=1)
-            plain &= far <= self._options.max_velocity_rad_s * step_ns / NANOSECONDS_PER_SECOND
+            moved_rad = np.diff(position, axis=0, prepend=before)
+            elapsed_s = (step_ns / NANOSECONDS_PER_SECOND)[:, None]
+            plain &= gates.reachable(slice(None), moved_rad, elapsed_s, elapsed_s > 0).all(axis=1)
         self._last_position = block.position[-1:, columns]
         return plain
 
@@ -196,13 +200,10 @@ class Tracer:
 
     def _back_to_the_rules(self) -> None:
         """Show the last plain messages to the stream, which has not seen them, uncounted."""
-        counts = Counter(self._stream.counts)
         # Those before its own last message would be late.
         unseen = min(self._unseen, len(self._recent))
-        for record_ns, sample in list(self._recent)[len(self._recent) - unseen :]:
-            self._stream.push(sample, record_ns)
-        self._stream.counts.clear()
-        self._stream.counts.update(counts)
+        last = list(self._recent)[len(self._recent) - unseen :]
+        self._stream.push_again((sample, record_ns) for record_ns, sample in last)
         self._stub.noted = []
         self._in_arrays = False
         self._good_in_a_row = 0

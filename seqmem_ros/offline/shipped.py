@@ -7,6 +7,7 @@ less than an hour.
 """
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 import sys
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
+from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.estimators import WEIGHTS_DIR
 from seqmem_ros.core.inputs import lags
@@ -63,11 +65,44 @@ SCORE_SAMPLES = 1024
 TRIAL_RECORDINGS = 8
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """
     Train what is asked for.
 
+    :param arguments: those of the command; None: of the process
     :returns: exit code
+    """
+    args = parsed(arguments)
+    tasks = [Task(name, line, args) for line, name in enumerate(args.only or SHIPPED)]
+    code = 0
+    # One alone has a core of its own, too: with more threads, sums are rounded in another order.
+    for task, outcome in side_by_side(make, tasks, args.jobs, a_core_each=True):
+        if isinstance(outcome, SeqmemError):
+            print(f'run weights: error: {task.name}: {outcome}', file=sys.stderr)
+            code = 1
+    return code
+
+
+class Task(NamedTuple):
+    """
+    A file to make.
+
+    :ivar name: of the file, without its suffix
+    :ivar line: of its progress
+    :ivar args: from :func:`parsed`
+    """
+
+    name: str
+    line: int
+    args: argparse.Namespace
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """
+    Read the arguments.
+
+    :param arguments: those of the command; None: of the process
+    :returns: their values
     """
     parser = argparse.ArgumentParser(prog='run weights', description='Train the shipped weights.')
     parser.add_argument('--only', choices=tuple(SHIPPED), action='append', help='train only this')
@@ -79,26 +114,22 @@ def main() -> int:
     parser.add_argument(
         '--steps', type=int, help='fewer steps, and few recordings to score on, to try it out'
     )
-    args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    tasks = [_Task(name, line, args) for line, name in enumerate(args.only or SHIPPED)]
-    if min(args.jobs, len(tasks)) > 1:
-        list(side_by_side(_make, tasks, args.jobs, a_core_each=True))
-    else:
-        for task in tasks:
-            _make(task)
-    return 0
+    args = parser.parse_args(arguments)
+    for name, value in (('jobs', args.jobs), ('steps', args.steps)):
+        if value is not None and value < 1:
+            parser.error(f'--{name}: expected a number from 1 up, got {value}')
+    return args
 
 
-class _Task(NamedTuple):
-    name: str
-    line: int
-    args: argparse.Namespace
+def make(task: Task) -> None:
+    """
+    Train a model, or take it as it is, score it and write its file.
 
-
-def _make(task: _Task) -> None:
-    """Train one, or take it as it is, score it and write it."""
+    :param task: which, and how
+    :raises SeqmemError: if training diverges, or a file cannot be read or written
+    """
     name, args = task.name, task.args
+    args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f'{name}.safetensors'
     model = load_model(path) if args.rescore else _trained(task)
     rng = np.random.default_rng(SCORE_SEED)
@@ -111,7 +142,7 @@ def _make(task: _Task) -> None:
     tqdm.write(f'{path}: {path.stat().st_size / 1000:.0f} kB, {scores}')
 
 
-def _trained(task: _Task) -> SequenceModel:
+def _trained(task: Task) -> SequenceModel:
     options, mean = SHIPPED[task.name], 0.0
     if task.args.steps:
         options = replace(options, n_steps=task.args.steps)

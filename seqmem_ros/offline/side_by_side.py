@@ -7,6 +7,7 @@ from concurrent.futures import as_completed
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 import multiprocessing
+from multiprocessing.connection import wait
 from multiprocessing.queues import SimpleQueue
 import os
 import signal
@@ -62,10 +63,20 @@ def side_by_side(
 
 
 def _begin(numbers: SimpleQueue) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if numbers.empty() or not hasattr(os, 'sched_setaffinity'):
         return
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[numbers.get() % len(cores)]})
+    core = cores[numbers.get() % len(cores)]
+    # NumPy's threads are there already.
+    for thread in os.listdir('/proc/self/task'):
+        os.sched_setaffinity(int(thread), {core})
+
+
+def _end_with_parent() -> None:
+    """Nobody else ends this process if its owner is killed: it would wait for tasks for ever."""
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 @contextmanager

@@ -66,8 +66,6 @@ def run_rows(
     :returns: outputs of :meth:`seqmem_ros.core.model.SequenceModel.step`, shape (B, T, ...), and
         the memory after
     """
-    if spec.readout == 'observer':
-        network = BoundedGradient(network, LARGEST_GRADIENT / len(raw))
     model = SequenceModel(spec, network)
     empty = model.init_state()
 
@@ -123,9 +121,14 @@ def make_chunk_step(
         thereafter, and the loss before
     """
 
-    def loss_of(network: Module, memory: Any, raw: Any, fresh: Any, *rest: Any) -> Any:
+    def loss_of(
+        network: Module, memory: Any, raw: Any, fresh: Any, target: Any, counts: Any, floor: Any
+    ) -> Any:
+        if spec.readout == 'observer':
+            n_rows = jnp.maximum(counts.any(axis=1).sum(), 1)
+            network = BoundedGradient(network, LARGEST_GRADIENT / n_rows)
         outputs, memory = run_rows(spec, network, memory, raw, fresh)
-        return chunk_loss(spec, outputs, *rest), memory
+        return chunk_loss(spec, outputs, target, counts, floor), memory
 
     @jax.jit
     def step(learned: Learned, *chunk: Any) -> tuple[Learned, jax.Array]:

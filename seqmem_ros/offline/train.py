@@ -27,6 +27,7 @@ from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.nn import Module
 from seqmem_ros.offline.bounded_gradient import BoundedGradient
+from seqmem_ros.offline.bounded_gradient import LARGEST_GRADIENT
 from seqmem_ros.offline.sequences import raw_sequence
 from seqmem_ros.offline.simulate import Recording
 from seqmem_ros.offline.simulate import simulate
@@ -230,7 +231,8 @@ def loss_for(n_labels: int, gradient_samples: int = 512) -> Callable[..., jax.Ar
     def loss(
         network: Module, raw: jax.Array, velocity: jax.Array, count: jax.Array, labels: jax.Array
     ) -> jax.Array:
-        observer = SteeredObserver(BoundedGradient(network), n_labels)
+        bounded = BoundedGradient(network, LARGEST_GRADIENT / len(raw))
+        observer = SteeredObserver(bounded, n_labels)
         outputs, (_, memory) = unroll_truncated(observer, lags(raw), gradient_samples)
         outputs = outputs[:, WINDOW:]
         squared = jnp.mean((outputs[..., 0] - velocity[:, WINDOW:]) ** 2, axis=1)

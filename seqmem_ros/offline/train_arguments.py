@@ -197,13 +197,16 @@ def window_setting(job: Job) -> WindowSetting:
     return WindowSetting(job.joints, features, job.rate, job.hold_out)
 
 
-def check_simulation(job: Job, setting: BagSetting, options: TrainingOptions) -> None:
+def check_simulation(
+    job: Job, setting: BagSetting, options: TrainingOptions, start: SequenceModel | None
+) -> None:
     """
     Refuse what a simulation of single joints cannot teach.
 
     :param job: the arguments
     :param setting: from :func:`bag_setting`
     :param options: from :func:`options_of`
+    :param start: from :func:`start_of`
     :raises SeqmemError: says what does not go together
     """
     if not job.simulate:
@@ -212,6 +215,11 @@ def check_simulation(job: Job, setting: BagSetting, options: TrainingOptions) ->
         raise SeqmemError(
             'simulate: it makes single joints, for a shared network; expected neither --windows '
             'nor --joints-together nor --labels of a whole arm beside it'
+        )
+    if start and start.spec.readout != 'observer':
+        raise SeqmemError(
+            f'simulate: it teaches networks that steer a filter; {job.start_from} gives its '
+            'estimate itself; leave one of --simulate and --start-from out'
         )
     if options.task == 'label' and setting.labels != (MOTION,):
         raise SeqmemError('simulate: its labels are those of motion; expected no other --labels')

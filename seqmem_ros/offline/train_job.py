@@ -90,7 +90,7 @@ def run_job(job: Job, bar: Bar, say: Say) -> Trained:
     start = start_of(job)
     options = options_of(job, start)
     setting = bag_setting(job, start, options)
-    check_simulation(job, setting, options)
+    check_simulation(job, setting, options, start)
     studied = None
     if job.bags:
         spec = start.spec if start else None

@@ -103,7 +103,7 @@ class SeqmemNode(LifecycleNode):
         # What is loaded by now stays: the collector of garbage, for which messages would have to
         # wait, need not look at it from now on.
         gc.freeze()
-        self._stage = 'active'
+        self._stage, self._failure = 'active', ''
         self._reporter.begin(self._stream)
         self._pipeline.begin()
         self.get_logger().info(f'active: reading {self._subscription.topic_name}')
@@ -120,7 +120,7 @@ class SeqmemNode(LifecycleNode):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Free the model and its topics; see the class."""
         self._free()
-        self._stage = 'unconfigured'
+        self._stage, self._failure = 'unconfigured', ''
         return SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:

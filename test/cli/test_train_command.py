@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
@@ -13,8 +14,12 @@ import seqmem_ros
 from seqmem_ros.cli.main import main
 from seqmem_ros.core.estimators import load_estimator
 from seqmem_ros.core.joints import JointSample
+from seqmem_ros.core.model import build_network
+from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.core.weights import load_model
+from seqmem_ros.core.weights import save_model
 from seqmem_ros.offline.bags import write_joint_bag
 
 BAG = str(Path(seqmem_ros.__file__).parent / 'data' / 'kr300_a')
@@ -198,6 +203,10 @@ def test_windows_are_learned_and_deployed_over_exactly_their_length(tmp_path, ca
             'expected a .safetensors file, found none',
         ),
         (['{bag}', '--features', 'effort'], 'features: expected --joints-together beside it'),
+        (
+            ['--simulate', '5', '--start-from', '{direct}'],
+            'simulate: it teaches networks that steer a filter; ',
+        ),
         (['--simulate', '-3'], 'simulate: expected a number of steps, got -3'),
         (['{bag}', '--simulate', '5', '--joints-together'], 'simulate: it makes single joints'),
         (['--windows', 'none.npz'], 'none.npz: expected an .npz file of windows'),
@@ -219,6 +228,12 @@ def test_what_cannot_be_is_said_in_one_line(arm, tmp_path, capsys, arguments, se
     for name, line in (('one', '0,10,calm'), ('late', '100,110,calm')):
         places[name] = tmp_path / f'{name}.csv'
         places[name].write_text(f'start,end,label\n{line}\n')
+    if '{direct}' in arguments:
+        places['direct'] = tmp_path / 'direct.safetensors'
+        network = {'builder': 'recurrent_net', 'n_in': 2, 'n_hidden': 3, 'n_out': 1}
+        spec = ModelSpec('velocity', network, 'direct', ('position', 'velocity'))
+        drawn = build_network(spec.network, jax.random.key(0))
+        save_model(places['direct'], SequenceModel(spec, drawn))
     filled = [each.format(bag=arm / 'bag', **places) for each in arguments]
     assert main(['train', *filled, '--out', str(tmp_path / 'm.safetensors')]) == 1
     error = capsys.readouterr().err

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from seqmem_ros.nn import Module
+from seqmem_ros.nn import MultiHeadSelfAttention
 from seqmem_ros.nn import Param
 from seqmem_ros.offline.bounded_gradient import BoundedGradient
 
@@ -54,11 +55,27 @@ def test_a_large_one_keeps_its_direction():
     )
 
 
-def test_each_recording_of_a_batch_has_its_share_of_the_bound():
+def test_each_recording_of_a_batch_is_judged_by_itself():
     x = jnp.array([[1.0, 0.0], [0.0, 1.0]])
     wanted = jnp.array([[1000.0, 0.0], [0.0, 0.25]])
-    # The bound is 1 of a mean over two, so 0.5 for each: the first is shortened, the second not.
-    np.testing.assert_allclose(gradient(1.0, x, wanted), [0.5, 0.25], rtol=1e-6)
+    np.testing.assert_allclose(gradient(0.5, x, wanted), [0.5, 0.25], rtol=1e-6)
+
+
+def test_the_bound_may_be_computed_where_it_is_used():
+    @jax.jit
+    def bias_gradient(n):
+        def loss(weights):
+            y, _ = BoundedGradient(Scaled(weights), 1.0 / n).step(jnp.ones(2), jnp.zeros(()))
+            return 10.0 * y.sum()
+
+        return jax.grad(loss)(jnp.ones(2))
+
+    np.testing.assert_allclose(jnp.linalg.norm(bias_gradient(4)), 0.25, rtol=1e-6)
+
+
+def test_what_cannot_stream_says_so_still():
+    layer = MultiHeadSelfAttention(4, 2, jax.random.key(0))
+    assert BoundedGradient(layer, 1.0).why_not_streaming() == layer.why_not_streaming() is not None
 
 
 def test_none_at_all_stays_none():

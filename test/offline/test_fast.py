@@ -9,6 +9,7 @@ import pytest
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimators import load_estimator
+from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.stream import Stream
 from seqmem_ros.offline.fast_replay import FastReplay
@@ -97,6 +98,8 @@ def test_a_messy_recording_is_estimated_as_by_the_stream(tmp_path, short_chunks,
         StreamOptions(continuous_joints=('elbow',)),
         StreamOptions(zero_stamp='receive_time', max_gap_s=0.02),
         StreamOptions(max_velocity_rad_s=2.0),
+        StreamOptions(joint_max_velocity=('elbow: 0.7',)),
+        StreamOptions(max_velocity_rad_s=1.0, joint_max_velocity=('wrist: 0', 'elbow: 3')),
     ],
 )
 def test_options_of_the_stream_are_kept(tmp_path, short_chunks, options):
@@ -104,6 +107,8 @@ def test_options_of_the_stream_are_kept(tmp_path, short_chunks, options):
     estimator = load_estimator('kalman')
     said, counts = by_stream(blocks, estimator, options)
     assert counts['estimated'] > 100
+    limited = options.max_velocity_rad_s or options.joint_max_velocity
+    assert bool(counts['value_jump']) == bool(limited)
     assert_same(fast(blocks, {'kalman': estimator}, options), 'kalman', said, counts, 1e-6)
 
 
@@ -150,3 +155,18 @@ def test_an_output_that_is_not_finite_is_told(tmp_path, short_chunks):
     blocks = blocks_of(tmp_path, clean_samples(50))
     with pytest.raises(SeqmemError, match='--fast: broken gives values that are not finite'):
         fast(blocks, {'broken': Broken()})
+
+
+def test_a_change_of_order_is_no_event(tmp_path):
+    """Back to the rules, a stream is shown again what it has not seen; nobody is to hear of it."""
+    samples = clean_samples(400)
+    turned = [
+        JointSample(sample.stamp_ns, sample.names[::-1], sample.position[::-1])
+        for sample in samples[200:]
+    ]
+    blocks = blocks_of(tmp_path, [*samples[:200], *turned])
+    estimator = load_estimator('difference')
+    said, counts = by_stream(blocks, estimator)
+    replay = fast(blocks, {'difference': estimator})
+    assert_same(replay, 'difference', said, counts, 1e-6)
+    assert replay.events == {'difference': ''}

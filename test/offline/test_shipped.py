@@ -38,10 +38,9 @@ def small(monkeypatch):
     monkeypatch.setattr(shipped, 'SCORE_SAMPLES', 48)
 
 
-def made(monkeypatch, out, *arguments):
-    """Run the script and read what it wrote."""
-    monkeypatch.setattr(sys, 'argv', ['weights', '--out', str(out), *arguments])
-    assert shipped.main() == 0
+def made(out, *arguments):
+    """Make a file in this process and read it."""
+    shipped.make(shipped.Task(NAME, 0, shipped.parsed(['--out', str(out), *arguments])))
     return load_model(out / f'{NAME}.safetensors')
 
 
@@ -50,8 +49,8 @@ def weights_of(model):
     return {name: np.asarray(p.value) for name, p in model.network.named_params().items()}
 
 
-def test_the_options_are_followed_and_the_card_tells_them(monkeypatch, tmp_path):
-    model = made(monkeypatch, tmp_path / 'new folder', '--steps', '2')
+def test_the_options_are_followed_and_the_card_tells_them(tmp_path):
+    model = made(tmp_path / 'new folder', '--steps', '2')
     expected = weights_of(draws(OPTIONS, lambda *_: None))
     for name, value in weights_of(model).items():
         np.testing.assert_array_equal(value, expected[name])
@@ -61,9 +60,9 @@ def test_the_options_are_followed_and_the_card_tells_them(monkeypatch, tmp_path)
 
 
 def test_scores_alone_are_made_anew(monkeypatch, tmp_path):
-    before = made(monkeypatch, tmp_path)
+    before = made(tmp_path)
     monkeypatch.setattr(shipped, 'SCORE_SEED', 5)
-    after = made(monkeypatch, tmp_path, '--rescore')
+    after = made(tmp_path, '--rescore')
     assert after.spec.card['training'] == before.spec.card['training']
     assert after.spec.card['scores'] != before.spec.card['scores']
     for name, value in weights_of(after).items():
@@ -83,3 +82,20 @@ def test_two_are_trained_side_by_side(tmp_path):
         assert model.spec.task == {'velocity_gru': 'velocity', 'motion_gru': 'label'}[name]
         assert model.spec.card['training']['n_steps'] == 1
         assert f'{name}.safetensors: ' in done.stdout
+
+
+def test_what_cannot_be_made_is_said(tmp_path, monkeypatch, capfd):
+    names = 'velocity_gru', 'velocity_lstm'
+    monkeypatch.setattr(shipped, 'SHIPPED', dict.fromkeys(names, OPTIONS))
+    assert shipped.main(['--rescore', '--out', str(tmp_path)]) == 1
+    said = capfd.readouterr().err
+    for name in names:
+        assert f'run weights: error: {name}: weights: expected a .safetensors file' in said
+        assert f'found none at {tmp_path}/{name}.safetensors' in said
+
+
+@pytest.mark.parametrize('option', ['--jobs', '--steps'])
+def test_numbers_out_of_range(option, capsys):
+    with pytest.raises(SystemExit):
+        shipped.parsed([option, '0'])
+    assert f'{option}: expected a number from 1 up, got 0' in capsys.readouterr().err

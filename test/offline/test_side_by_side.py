@@ -2,6 +2,9 @@
 
 import os
 from pathlib import Path
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -59,3 +62,52 @@ def test_outcomes_and_errors_come_in_the_order_of_the_tasks():
 def test_a_fault_is_raised():
     with pytest.raises(ValueError, match='5 is not in list'):
         list(side_by_side(root_of, [0, 5], 2))
+
+
+def wait_for_ever(file):
+    """Say who this is, and stay."""
+    Path(file).write_text(str(os.getpid()))
+    while True:
+        time.sleep(0.1)
+
+
+def is_there(pid):
+    """Tell whether a process runs; one that has ended may still have a parent to hear of it."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path('/proc/self/stat').exists(), reason='this system has no /proc')
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
+def test_processes_end_with_whoever_started_them(tmp_path, number):
+    files = [tmp_path / 'one', tmp_path / 'two']
+    code = (
+        f'import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n'
+        'from seqmem_ros.offline.side_by_side import side_by_side\n'
+        'from test_side_by_side import wait_for_ever\n'
+        f'list(side_by_side(wait_for_ever, {[str(file) for file in files]}, 2))\n'
+    )
+    owner = subprocess.Popen([sys.executable, '-c', code])
+    try:
+        pids = [int(text_of(file)) for file in files]
+        assert all(is_there(pid) for pid in pids)
+        owner.send_signal(number)
+        owner.wait(DEADLINE_S)
+        end_s = time.monotonic() + DEADLINE_S
+        while any(is_there(pid) for pid in pids):
+            assert time.monotonic() < end_s, 'a process has outlived its owner'
+            time.sleep(0.01)
+    finally:
+        owner.kill()
+        owner.wait()
+
+
+def text_of(file):
+    """Wait until somebody has written."""
+    end_s = time.monotonic() + DEADLINE_S
+    while not (file.exists() and file.read_text()):
+        assert time.monotonic() < end_s, 'the process has not begun'
+        time.sleep(0.01)
+    return file.read_text()

@@ -12,6 +12,7 @@ from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.motion import LABELS
 from seqmem_ros.core.options import StreamOptions
+from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.offline.bags import write_joint_bag
 from seqmem_ros.offline.degrade import AS_RECORDED
 from seqmem_ros.offline.degrade import Degradation
@@ -173,3 +174,17 @@ def test_a_model_to_go_on_from_must_fit(bag):
     other = replace(together, joints=('x', 'y', 'z'))
     with pytest.raises(SeqmemError, match='expected the joints of the model, x, y, z, found a, b'):
         study([bag], OPTIONS, BagSetting(), other)
+
+
+def test_a_model_to_go_on_from_gets_the_fields_that_it_reads_in_the_node(bag):
+    network = {'builder': 'recurrent_net', 'cell': 'gru', 'n_in': 2, 'n_hidden': 3, 'n_out': 1}
+    spec = ModelSpec('velocity', network, 'direct', ('velocity', 'position'))
+    studied = study([bag], OPTIONS, BagSetting(degradation=AS_RECORDED), spec)
+    t = np.arange(N_SAMPLES) / RATE_HZ
+    velocities = (2 * np.cos(2 * t), -0.5 * np.sin(t))
+    sequences = studied.sequences.sequences(LEARNED, AS_RECORDED, None)
+    assert len(sequences) == 2
+    for sequence, velocity in zip(sequences, velocities):
+        np.testing.assert_allclose(sequence.raw[:, 1], velocity[: len(sequence.raw)], atol=1e-6)
+        # Nobody reads efforts, and there are none.
+        assert (sequence.raw[:, 2] == 0).all()

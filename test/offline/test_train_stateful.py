@@ -113,29 +113,35 @@ def test_memory_is_that_of_the_spec():
     assert all(shape[0] == 7 for shape in shapes) and shapes.count((7, 4)) == 2
 
 
-@pytest.mark.parametrize(('spec', 'bounded'), [(VELOCITY, True), (LABEL, False)])
-def test_what_steers_a_filter_learns_no_more_of_a_sample_than_the_bound(
-    spec, bounded, monkeypatch
-):
+def longest_step(spec, bound, counts, monkeypatch):
+    """Take one step down the plain gradient; return how far the last bias goes."""
+    monkeypatch.setattr(stateful, 'LARGEST_GRADIENT', bound)
     rng = np.random.default_rng(6)
     network = build_network(spec.network, jax.random.key(1))
-    raw, fresh = raw_of(rng, 2, 6), np.zeros((2, 6), bool)
+    raw, fresh = raw_of(rng, *counts.shape), np.zeros(counts.shape, bool)
     raw = raw if spec is VELOCITY else raw[:, :, None]
+    target = np.zeros(counts.shape, np.int32 if spec.labels else np.float32)
+    optimizer = make_optimizer('sgd', 1.0, max_grad_norm=None)
+    memory = empty_memory(spec, network, len(counts))
+    learned = Learned(network, optimizer.init(network), memory)
+    step = make_chunk_step(spec, optimizer)
+    learned, _ = step(learned, raw, fresh, target, counts, np.full(counts.shape, 1e-3, np.float32))
+    moved = learned.network.layers[-1].b.value - network.layers[-1].b.value
+    return float(jnp.linalg.norm(moved))
 
-    def longest_gradient(bound):
-        monkeypatch.setattr(stateful, 'LARGEST_GRADIENT', bound)
 
-        def loss(network):
-            memory = empty_memory(spec, network, 2)
-            return jnp.sum(run_rows(spec, network, memory, raw, fresh)[0] ** 2)
+@pytest.mark.parametrize('n_counting', [1, 4])
+def test_a_filter_learns_no_more_of_a_sample_than_the_bound(n_counting, monkeypatch):
+    counts = np.zeros((4, 6), bool)
+    counts[:n_counting, 2:] = True
+    free = longest_step(VELOCITY, 1e9, counts, monkeypatch)
+    assert longest_step(VELOCITY, 1e6, counts, monkeypatch) == pytest.approx(free, rel=1e-6)
+    # The loss is a mean over the rows that count, in each of which six samples teach.
+    assert longest_step(VELOCITY, 1e-4 * free, counts, monkeypatch) <= 6.001 * 1e-4 * free
+    assert longest_step(VELOCITY, 1e-4 * free, counts, monkeypatch) > 1e-4 * free / 4
 
-        bias = jax.grad(loss)(network).layers[-1].b.value
-        return float(jnp.linalg.norm(bias))
 
-    free = longest_gradient(1e9)
-    # 12 samples, each with its share of the bound of a batch of two.
-    bound = free / 1000
-    if bounded:
-        assert longest_gradient(bound) <= 12 * bound / 2 * (1 + 1e-5)
-    else:
-        assert longest_gradient(bound) == free
+def test_what_steers_no_filter_is_not_bounded(monkeypatch):
+    counts = np.ones((4, 6), bool)
+    free = longest_step(LABEL, 1e9, counts, monkeypatch)
+    assert longest_step(LABEL, 1e-4 * free, counts, monkeypatch) == free > 0
