@@ -5,6 +5,7 @@ from endurance import drift
 from endurance import drift_report
 from endurance import largest_ratios
 from endurance import stress_recordings
+from endurance import VELOCITY_MODELS
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
@@ -53,8 +54,10 @@ def test_minutes_without_a_break_are_one_stream(gru, monkeypatch):
     np.testing.assert_allclose(got[0].squares, expected, rtol=0.02)
 
 
-def test_three_short_minutes_show_no_drift(gru):
-    lines = drift_report(gru, minutes=3, minute_s=8)
+@pytest.mark.parametrize('name', VELOCITY_MODELS)
+def test_three_short_minutes_show_no_drift(name):
+    """Motions that are eight times as fast as those of the hour on the page."""
+    lines = drift_report(load_model(SHIPPED[name]), minutes=3, minute_s=8)
     assert [line.split('  ')[0].split(' RMSE')[0].strip() for line in lines] == [
         'at work', 'turning on', 'still'
     ]  # fmt: skip

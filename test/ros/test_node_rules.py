@@ -117,7 +117,7 @@ def script(n, names=('a', 'b'), start=0):
 
 
 def changed(sample, **fields):
-    plain = {name: getattr(sample, name) for name in JointSample.__dataclass_fields__}
+    plain = {name: getattr(sample, name) for name in JointSample._fields}
     return JointSample(**plain | fields)
 
 
