@@ -7,6 +7,7 @@ terminated.
 
 import argparse
 from collections.abc import Sequence
+import errno
 from importlib import import_module
 import logging
 import os
@@ -34,6 +35,8 @@ _EXTRAS = {
 }
 
 _STOPS = {signal.SIGINT: ('interrupted', 130), signal.SIGTERM: ('terminated', 143)}
+# A write that finds no room does not say in which file.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _BROKEN_PIPE = 141
 
 
@@ -81,6 +84,10 @@ def _ended(error: BaseException, told: list[int]) -> int:
     if isinstance(error, OSError) and error.filename is not None:
         return _fail(
             f'expected a file that can be read or written, got {error.filename}: {error.strerror}'
+        )
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return _fail(
+            f'expected room to write a file, got: {error.strerror}; what is written is cut off'
         )
     raise error
 

@@ -93,7 +93,8 @@ def plot_joint_errors(result: Result) -> Figure:
     titles = [name if moves else f'{name} (still)' for name, moves in zip(names, moving)]
     axes.set_yticks(np.arange(len(names)), titles, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xscale('log')
+    if any(result.estimators[name].total.rmse for name in velocities(result)):
+        axes.set_xscale('log')
     left_out = len(result.recording.names) - len(names)
     others = f'; {left_out} joints with an RMSE of 0 are left out' if left_out else ''
     axes.set_xlabel(f'RMSE / (rad/s); no mark: 0{others}')

@@ -138,7 +138,10 @@ def make(task: Task) -> None:
     :raises SeqmemError: if training diverges, or a file cannot be read or written
     """
     name, args = task.name, task.args
-    args.out.mkdir(parents=True, exist_ok=True)
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SeqmemError(f'--out: expected a folder, got {args.out}: {error.strerror}') from None
     path = args.out / f'{name}.safetensors'
     model = load_model(path) if args.rescore else _trained(task)
     rng = np.random.default_rng(SCORE_SEED)

@@ -101,6 +101,8 @@ def _comparison(estimators: dict[str, EstimatorResult]) -> str:
     if not filters:
         return ''
     best = min(filters, key=lambda name: filters[name].total.rmse)
+    if not filters[best].total.rmse:
+        return f'{best}, the best filter here, has no error: nothing moves'
     return '\n'.join(
         f'{name}: {each.total.rmse / filters[best].total.rmse:.2f} times the RMSE of {best}, the '
         f'best filter here'

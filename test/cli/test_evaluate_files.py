@@ -11,6 +11,7 @@ import pytest
 
 import seqmem_ros
 from seqmem_ros.cli.main import main
+from seqmem_ros.core.joints import JointSample
 from seqmem_ros.offline.bags import list_topics
 from seqmem_ros.offline.bags import read_joint_messages
 from seqmem_ros.offline.bags import read_joint_samples
@@ -168,3 +169,24 @@ def test_what_is_wrong_is_said_before_the_work(capsys, arguments, text):
     assert main(['evaluate', SHIPPED, *arguments, *FILTERS]) == 1
     captured = capsys.readouterr()
     assert text in captured.err and captured.err.count('\n') == 1
+
+
+@pytest.mark.parametrize('fast', [[], ['--fast']])
+def test_an_arm_that_rests_exactly_is_told_and_drawn(tmp_path, capsys, fast):
+    """All errors are zero, by which nothing can be divided and of which there is no logarithm."""
+    times_ns = range(10**18, 10**18 + 500 * 4_000_000, 4_000_000)
+    samples = [(ns, JointSample(ns, ('a', 'b'), np.array([0.5, 1.0]))) for ns in times_ns]
+    write_joint_bag(tmp_path / 'still', '/joint_states', samples)
+    arguments = ['evaluate', str(tmp_path / 'still'), '--model', 'gru', '--filters', 'kalman,line']
+    assert main([*arguments, *fast, '--out', str(tmp_path / 'report')]) == 0
+    said = capsys.readouterr().out
+    assert 'kalman, the best filter here, has no error: nothing moves' in said
+    assert (tmp_path / 'report' / 'plots' / 'still' / 'rmse_per_joint.png').stat().st_size > 1000
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='this system has no /dev/full')
+def test_a_full_disk_is_said_in_one_line(bags, capsys):
+    assert main(['evaluate', bags[0], *FILTERS, '--json', '/dev/full']) == 1
+    error = capsys.readouterr().err
+    assert error.startswith('seqmem: error: expected room to write a file, got: No space left')
+    assert error.count('\n') == 1

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.estimators import FILTERS
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
@@ -99,3 +100,9 @@ def test_numbers_out_of_range(option, capsys):
     with pytest.raises(SystemExit):
         shipped.parsed([option, '0'])
     assert f'{option}: expected a number from 1 up, got 0' in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_is_said_before_the_work(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(SeqmemError, match=r'--out: expected a folder, got .*file: File exists'):
+        made(tmp_path / 'file')
