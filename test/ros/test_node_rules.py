@@ -53,6 +53,7 @@ class Bench:
         self.estimates = harness.collect()
         self.reports = harness.collect('/diagnostics', DiagnosticArray)
         self.process = harness.start(PARAMETERS)
+        self.n_resets = 0
         self.player = harness.player()
 
     def counts(self):
@@ -62,8 +63,11 @@ class Bench:
     def run(self, samples, player=None):
         """Reset, play without a pause, and wait until the last message is accounted for."""
         assert self.harness.call(Trigger, '/seqmem/reset').success
-        self.reports.clear()
-        assert self.harness.spin_until(lambda: self.reports)
+        self.n_resets += 1
+        # A report from before may come after the answer.
+        assert self.harness.spin_until(
+            lambda: self.reports and self.counts()['reset_requested'] == self.n_resets
+        )
         before = self.counts()
         self.estimates.clear()
         self.reports.clear()
