@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from seqmem_ros.core.joints import FIELDS
 from seqmem_ros.core.window import JointWindows
 
 N_LAGS = 4
 # position, velocity, effort, differences over lags 1 to 4, the times that they took
 N_RAW = 3 + 2 * N_LAGS
-MEASURED = ('position', 'velocity', 'effort')
 DIFFERENCES = slice(3, 3 + N_LAGS)
 ELAPSED = slice(3 + N_LAGS, N_RAW)
 SHORTEST_STEP_S = 1e-6
@@ -38,15 +38,13 @@ def raw_inputs(windows: JointWindows) -> np.ndarray:
     :returns: shape (capacity, N_RAW), float32
     """
     raw = np.empty((windows.capacity, N_RAW), dtype=np.float32)
-    for column, field in enumerate(MEASURED):
-        raw[:, column] = getattr(windows, field)[:, -1]
-    raw[:, DIFFERENCES] = windows.differences()
+    _fill(raw, windows, FIELDS)
     raw[:, ELAPSED] = windows.elapsed_s()
     return raw
 
 
 def step_inputs(
-    windows: JointWindows, advance: np.ndarray, fields: tuple[str, ...] = MEASURED
+    windows: JointWindows, advance: np.ndarray, fields: tuple[str, ...] = FIELDS
 ) -> np.ndarray:
     """
     Lay out what one step takes, as one array, since each array costs time of its own.
@@ -58,9 +56,7 @@ def step_inputs(
         starts with it, shape (capacity, N_RAW + 2), float32; without a meaning in other rows
     """
     inputs = np.zeros((windows.capacity, N_RAW + 2), dtype=np.float32)
-    for field in fields:
-        inputs[:, MEASURED.index(field)] = getattr(windows, field)[:, -1]
-    inputs[:, DIFFERENCES] = windows.differences()
+    _fill(inputs, windows, fields)
     inputs[:, N_RAW] = advance
     if windows.routine_elapsed_s is not None:
         inputs[:, ELAPSED] = windows.routine_elapsed_s
@@ -68,6 +64,12 @@ def step_inputs(
     inputs[:, ELAPSED] = windows.elapsed_s()
     inputs[:, N_RAW + 1] = windows.count == 1
     return inputs
+
+
+def _fill(raw: np.ndarray, windows: JointWindows, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        raw[:, FIELDS.index(field)] = getattr(windows, field)[:, -1]
+    raw[:, DIFFERENCES] = windows.differences()
 
 
 def lags(raw: jax.Array) -> jax.Array:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-FIELDS = ('position', 'velocity', 'effort')
+from seqmem_ros.core.joints import FIELDS
+
 _CDR_LITTLE_ENDIAN = b'\x00\x01'
 # Some writers pad a message to a multiple of four bytes.
 LONGEST_PADDING = 3

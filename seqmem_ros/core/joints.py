@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
+# What a message may say of each joint.
+FIELDS = ('position', 'velocity', 'effort')
 
 
 _ABSENT = np.empty(0)

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from seqmem_ros.core.inputs import MEASURED
 from seqmem_ros.core.inputs import N_LAGS
-from seqmem_ros.core.inputs import N_RAW
-from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
+from seqmem_ros.core.joints import FIELDS
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.offline.degrade import Degradation
@@ -21,6 +19,7 @@ from seqmem_ros.offline.packing import Training
 from seqmem_ros.offline.recording import Recording
 from seqmem_ros.offline.reference import median_period_s
 from seqmem_ros.offline.reference import unbroken_runs
+from seqmem_ros.offline.sequences import raw_together
 from seqmem_ros.offline.splits import HELD_OUT
 from seqmem_ros.offline.splits import LEARNED
 from seqmem_ros.offline.train import LOSS_FLOOR_SHARE
@@ -171,7 +170,7 @@ class BagSequences:
             getattr(seen, field)[np.ix_(part, joints)]
             if field in self.spec.fields
             else np.zeros((len(part), len(joints)))
-            for field in MEASURED
+            for field in FIELDS
         ]
         raw = raw_together(stamp_ns, *read)
         if not self.spec.joints:
@@ -210,27 +209,3 @@ def _cut(sequence: Training, rng: np.random.Generator) -> list[Training]:
             )
     first = Training(raw[:at], target[:at], counts[:at], floor)
     return [first, Training(after, target[at:], counts_after, floor)]
-
-
-def raw_together(
-    stamp_ns: np.ndarray, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray
-) -> np.ndarray:
-    """
-    Make a model's raw inputs for each sample of an unbroken recording of several joints.
-
-    :param stamp_ns: ns, shape (T,), int64, increasing
-    :param position: rad, shape (T, J)
-    :param velocity: rad/s, shape (T, J)
-    :param effort: N m, shape (T, J)
-    :returns: what :func:`seqmem_ros.core.inputs.raw_inputs` gives sample by sample, shape
-        (T, J, N_RAW), float32
-    """
-    raw = np.zeros((*position.shape, N_RAW), dtype=np.float32)
-    for column, values in enumerate((position, velocity, effort)):
-        raw[..., column] = values
-    for lag in range(1, N_LAGS + 1):
-        before = np.maximum(np.arange(len(position)) - lag, 0)
-        raw[..., 2 + lag] = position - position[before]
-        elapsed_s = (stamp_ns - stamp_ns[before]) / NANOSECONDS_PER_SECOND
-        raw[..., 2 + N_LAGS + lag] = elapsed_s[:, None]
-    return raw

@@ -41,6 +41,7 @@ class Tracer:
         self._options = options
         self._stub = NotingEstimator(estimator)
         self._stream = Stream(self._stub, options)
+        self._gates = ValueGates(options, 0)
         self._recent: deque[tuple[int, JointSample]] = deque(maxlen=estimator.window + 1)
         self._good_in_a_row = 0
         self._in_arrays = False
@@ -111,6 +112,8 @@ class Tracer:
             return np.zeros(len(block), dtype=bool)
         layout = tuple(names[column] for column in columns)
         follows = layout == self._layout and self._last is not None
+        if layout != self._layout:
+            self._gates.name_rows(layout)
         self._layout, self._columns = layout, np.array(columns)
         stamp_ns = self._stamps(block)
         before_ns = self._stamps(self._last) if follows else stamp_ns[:1]
@@ -119,14 +122,13 @@ class Tracer:
         plain &= stamp_ns != 0
         for values in fields:
             plain &= (np.abs(values[:, columns]) < ABSURD_POSITION_RAD).all(axis=1)
-        gates = ValueGates(self._options, 0)
-        gates.name_rows(layout)
-        if not gates.is_open:
+        if not self._gates.is_open:
             position = block.position[:, columns]
             before = self._last_position if follows else position[:1]
             moved_rad = np.diff(position, axis=0, prepend=before)
             elapsed_s = (step_ns / NANOSECONDS_PER_SECOND)[:, None]
-            plain &= gates.reachable(slice(None), moved_rad, elapsed_s, elapsed_s > 0).all(axis=1)
+            near = self._gates.reachable(slice(None), moved_rad, elapsed_s, elapsed_s > 0)
+            plain &= near.all(axis=1)
         self._last_position = block.position[-1:, columns]
         return plain
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from seqmem_ros.core.joint_layout import FIELDS
 from seqmem_ros.core.joint_layout import fixed_parts
 from seqmem_ros.core.joint_layout import Layout
+from seqmem_ros.core.joints import FIELDS
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from seqmem_ros.core.checks import checked_names
 from seqmem_ros.core.dropped import Dropped
+from seqmem_ros.core.joints import FIELDS
 from seqmem_ros.core.joints import JointSample
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.offline.joint_layout import JointBlock
 
-FIELDS = ('position', 'velocity', 'effort')
 _LEAST_ROWS = 1024
 
 

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from seqmem_ros.core.inputs import MEASURED
 from seqmem_ros.core.inputs import N_LAGS
 from seqmem_ros.core.inputs import N_RAW
+from seqmem_ros.core.joints import FIELDS
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.offline.fast_steps import Steps
 
@@ -37,7 +37,7 @@ def scan_inputs(steps: Steps, lags_alone: bool) -> Inputs:
         # 1 for rows that get a sample, 2 for those whose memory starts with it.
         'advance': (steps.advance * (1 + (steps.count == 1))).astype(np.int8),
     }
-    for name in () if lags_alone else MEASURED:
+    for name in () if lags_alone else FIELDS:
         if name in steps.windows:
             inputs[name] = steps.windows[name][..., -1].astype(np.float32)
     return inputs
@@ -54,7 +54,7 @@ def laid_out(inputs: Inputs) -> jax.Array:
     shape = advance.shape
     zero = jnp.zeros(shape, jnp.float32)
     parts = [
-        jnp.stack([inputs.get(name, zero) for name in MEASURED], axis=-1),
+        jnp.stack([inputs.get(name, zero) for name in FIELDS], axis=-1),
         inputs['difference'],
         jnp.broadcast_to(inputs['elapsed_s'], (*shape, N_LAGS)),
         jnp.stack([advance > 0, advance > 1], axis=-1),

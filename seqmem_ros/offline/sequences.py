@@ -27,12 +27,31 @@ def raw_sequence(stamp_ns: np.ndarray, position: np.ndarray) -> np.ndarray:
     :returns: what :func:`seqmem_ros.core.inputs.raw_inputs` gives sample by sample, shape
         (T, N_RAW), float32; velocity and effort are zero
     """
-    raw = np.zeros((len(position), N_RAW), dtype=np.float32)
-    raw[:, 0] = position
+    nothing = np.zeros((len(position), 1))
+    return raw_together(stamp_ns, position[:, None], nothing, nothing)[:, 0]
+
+
+def raw_together(
+    stamp_ns: np.ndarray, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray
+) -> np.ndarray:
+    """
+    Make a model's raw inputs for each sample of an unbroken recording of several joints.
+
+    :param stamp_ns: ns, shape (T,), int64, increasing
+    :param position: rad, shape (T, J)
+    :param velocity: rad/s, shape (T, J)
+    :param effort: N m, shape (T, J)
+    :returns: what :func:`seqmem_ros.core.inputs.raw_inputs` gives sample by sample, shape
+        (T, J, N_RAW), float32
+    """
+    raw = np.zeros((*position.shape, N_RAW), dtype=np.float32)
+    for column, values in enumerate((position, velocity, effort)):
+        raw[..., column] = values
     for lag in range(1, N_LAGS + 1):
         before = np.maximum(np.arange(len(position)) - lag, 0)
-        raw[:, 2 + lag] = position - position[before]
-        raw[:, 2 + N_LAGS + lag] = (stamp_ns - stamp_ns[before]) / NANOSECONDS_PER_SECOND
+        raw[..., 2 + lag] = position - position[before]
+        elapsed_s = (stamp_ns - stamp_ns[before]) / NANOSECONDS_PER_SECOND
+        raw[..., 2 + N_LAGS + lag] = elapsed_s[:, None]
     return raw
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqmem_ros.offline.joint_layout import FIELDS
+from seqmem_ros.core.joints import FIELDS
 from seqmem_ros.offline.joint_layout import JointBlock
 
 _IN_MEMORY_BYTES = 64_000_000

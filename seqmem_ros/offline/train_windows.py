@@ -15,7 +15,6 @@ from seqmem_ros.core.inputs import N_RAW
 from seqmem_ros.core.joints import NANOSECONDS_PER_SECOND
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import ModelSpec
-from seqmem_ros.offline.bag_sequences import raw_together
 from seqmem_ros.offline.fit import Course
 from seqmem_ros.offline.fit import direct_spec
 from seqmem_ros.offline.fit import fit
@@ -24,6 +23,7 @@ from seqmem_ros.offline.packing import pack
 from seqmem_ros.offline.packing import Training
 from seqmem_ros.offline.resumable import History
 from seqmem_ros.offline.resumable import Progress
+from seqmem_ros.offline.sequences import raw_together
 from seqmem_ros.offline.splits import HELD_OUT
 from seqmem_ros.offline.splits import LEARNED
 from seqmem_ros.offline.splits import split_blocks

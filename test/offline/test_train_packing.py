@@ -5,9 +5,9 @@ import numpy as np
 from seqmem_ros.core.inputs import raw_inputs
 from seqmem_ros.core.window import JointWindows
 from seqmem_ros.offline.bag_sequences import _cut
-from seqmem_ros.offline.bag_sequences import raw_together
 from seqmem_ros.offline.packing import pack
 from seqmem_ros.offline.packing import Training
+from seqmem_ros.offline.sequences import raw_together
 
 
 def sequence(begin, length, floor=0.0):
