@@ -12,11 +12,12 @@ import fcntl
 import multiprocessing
 from multiprocessing.connection import Connection
 from pathlib import Path
-import signal
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.offline.bags import read_joint_blocks
 from seqmem_ros.offline.bags import Selection
+from seqmem_ros.offline.held_stops import hear_termination
+from seqmem_ros.offline.held_stops import stops_held
 from seqmem_ros.offline.joint_layout import JointBlock
 from seqmem_ros.offline.storage import Warn
 
@@ -45,20 +46,21 @@ def reading_ahead(
     with suppress(OSError):
         fcntl.fcntl(sender.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     reader = context.Process(target=_send, args=(sender, path, selection, loop), daemon=True)
-    reader.start()
-    sender.close()
     try:
+        with stops_held():
+            reader.start()
+        sender.close()
         yield _received(receiver, path, warn, loop)
     finally:
-        reader.kill()
-        reader.join()
+        if reader.pid is not None:
+            reader.kill()
+            reader.join()
         receiver.close()
 
 
 def _send(sender: Connection, path: str | Path, selection: Selection, loop: bool) -> None:
     """Read, in the other process, until nobody listens."""
-    # Ctrl-C goes to both processes; the one that plays ends this one.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    hear_termination()
     warnings: list[str] = []
     with suppress(BrokenPipeError):
         try:

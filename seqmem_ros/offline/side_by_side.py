@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import as_completed
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 import multiprocessing
 from multiprocessing.connection import wait
 from multiprocessing.queues import SimpleQueue
 import os
-import signal
 import threading
 from typing import TypeVar
 
 from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.offline.held_stops import hear_termination
+from seqmem_ros.offline.held_stops import stops_held
 
 Task = TypeVar('Task')
 Outcome = TypeVar('Outcome')
@@ -41,19 +41,21 @@ def side_by_side(
     # Threads of jax do not survive a fork.
     context = multiprocessing.get_context('spawn')
     n_processes = min(n_processes, len(tasks))
-    numbers = context.SimpleQueue()
-    for number in range(n_processes if a_core_each else 0):
-        numbers.put(number)
-    with ProcessPoolExecutor(n_processes, context, _begin, (numbers,)) as pool:
-        with _deaf_to_interrupts():
-            futures = {pool.submit(run, task): task for task in tasks}
+    with stops_held():
+        numbers = context.SimpleQueue()
+        for number in range(n_processes if a_core_each else 0):
+            numbers.put(number)
+        pool = ProcessPoolExecutor(n_processes, context, _begin, (numbers,))
+    with pool:
         try:
+            with stops_held():
+                futures = {pool.submit(run, task): task for task in tasks}
             for _ in as_completed(futures):
                 on_done(1)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
-                process.terminate()
+                process.kill()
             raise
     for future, task in futures.items():
         error = future.exception()
@@ -63,6 +65,7 @@ def side_by_side(
 
 
 def _begin(numbers: SimpleQueue) -> None:
+    hear_termination()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if numbers.empty() or not hasattr(os, 'sched_setaffinity'):
         return
@@ -77,17 +80,3 @@ def _end_with_parent() -> None:
     """Nobody else ends this process if its owner is killed: it would wait for tasks for ever."""
     wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that start here ignore an interrupt: whoever started them ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        # Only there may Python set a handler.
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

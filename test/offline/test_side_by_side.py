@@ -64,6 +64,15 @@ def test_a_fault_is_raised():
         list(side_by_side(root_of, [0, 5], 2))
 
 
+def held_back(_):
+    """Say what this process does not hear."""
+    return signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_processes_are_deaf_to_interrupts_and_hear_that_they_shall_end():
+    assert list(side_by_side(held_back, [1, 2], 2)) == [(1, {signal.SIGINT}), (2, {signal.SIGINT})]
+
+
 def wait_for_ever(file):
     """Say who this is, and stay."""
     Path(file).write_text(str(os.getpid()))
