@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from seqmem_ros.core.errors import SeqmemError
+from seqmem_ros.cli.outputs import made_folder
 
 SHIPPED_BAG = Path(__file__).parents[1] / 'data' / 'kr300_a'
 FILTERS = ('difference', 'lowpass', 'kalman')
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     from seqmem_ros.offline.tables import report
     from seqmem_ros.ros.live import run_live
 
-    out = _made(Path(args.out))
+    out = made_folder('--out', args.out)
     degradation = Degradation(bits=args.bits, seed=args.seed)
     samples = timed_samples(args.bag, args.topic, degradation)
     duration_s = (samples[-1][0] - samples[0][0]) / 1e9 / args.rate
@@ -100,13 +100,3 @@ def run(args: argparse.Namespace) -> int:
     print(f'\nlive against offline: {agreement}')
     print(f'\npicture      {picture}')
     return 0 if agreement.identical else 1
-
-
-def _made(out: Path) -> Path:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SeqmemError(
-            f'--out: expected a folder that can be made, got {out}: {error}'
-        ) from None
-    return out

@@ -10,6 +10,9 @@ from typing import Any
 from seqmem_ros.cli.evaluate_options import add_options
 from seqmem_ros.cli.evaluate_options import EPILOG
 from seqmem_ros.cli.evaluate_options import names_in
+from seqmem_ros.cli.outputs import check_files
+from seqmem_ros.cli.outputs import check_picture
+from seqmem_ros.cli.outputs import made_folder
 from seqmem_ros.cli.stretch_options import selection_from
 from seqmem_ros.core.errors import SeqmemError
 
@@ -207,14 +210,8 @@ def _write_out(
 
 def _check_outputs(args: argparse.Namespace) -> None:
     """Find out before the work, not after it, that its result cannot be written."""
-    for option, path in (('--json', args.json), ('--plot', args.plot)):
-        if path and path != '-' and not Path(path).absolute().parent.is_dir():
-            raise SeqmemError(f'{option}: no such folder: {Path(path).absolute().parent}')
-        if path and path != '-' and Path(path).is_dir():
-            raise SeqmemError(f'{option}: expected a file to write, got the folder {path}')
-    suffixes = ('.png', '.pdf', '.svg')
-    if args.plot and Path(args.plot).suffix.lower() not in suffixes:
-        raise SeqmemError(f'--plot: expected {", ".join(suffixes)}, got {args.plot!r}')
+    check_files({'--json': args.json})
+    check_picture('--plot', args.plot)
     if args.plot and len(args.bag) > 1:
         raise SeqmemError('--plot: expected one bag, got several: use --out')
     half_width_s = args.reference_window
@@ -228,17 +225,13 @@ def _check_outputs(args: argparse.Namespace) -> None:
         raise SeqmemError(
             f'--write-bag: {args.write_bag} exists already: give a new name or remove it first'
         )
-    for option, folder in (
-        ('--out', args.out),
-        ('--write-bag', args.write_bag if len(args.bag) > 1 else None),
-    ):
-        try:
-            if folder:
-                Path(folder).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SeqmemError(
-                f'{option}: expected a folder that can be made, got {folder}: {error}'
-            ) from None
+    if args.out:
+        made_folder('--out', args.out)
+    if args.write_bag:
+        made_folder('--write-bag', args.write_bag)
+        if len(args.bag) == 1:
+            # The folder itself is to be the bag, and is made with it.
+            Path(args.write_bag).rmdir()
 
 
 def _bar(total: int, unit: str, title: str | None = None) -> Any:

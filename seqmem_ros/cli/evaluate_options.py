@@ -121,7 +121,8 @@ def _add_estimators(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         '--fast',
         action='store_true',
-        help='in arrays instead of message by message, and much faster; the same to 1e-5 '
+        help='in arrays instead of message by message: several times faster for minutes or hours '
+        'of recording, slower for seconds, as programs are compiled first; the same to 1e-5 '
         '(rad/s, probabilities), for the shipped networks with JAX from 0.12 on to the bit',
     )
     group.add_argument(

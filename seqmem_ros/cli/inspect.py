@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from seqmem_ros.cli.outputs import check_files
+from seqmem_ros.cli.outputs import check_picture
 from seqmem_ros.core.errors import SeqmemError
 
 DEFAULT_RATE_HZ = 100.0
@@ -144,15 +146,12 @@ def run(args: argparse.Namespace) -> int:
     if args.json != '-':
         print(card(model, str(path), digest))
         print('\n' + memory_text(report, sequence.source))
-    try:
-        if args.json:
-            _write_json(args.json, model, path, digest, sequence.source, report)
-        if args.plot:
-            from seqmem_ros.offline.inspect_plots import plot_memory
+    if args.json:
+        _write_json(args.json, model, path, digest, sequence.source, report)
+    if args.plot:
+        from seqmem_ros.offline.inspect_plots import plot_memory
 
-            plot_memory(report, sequence, f'{args.model}, {sequence.source}', args.plot)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise SeqmemError(f'expected a file that can be written, got {error}') from error
+        plot_memory(report, sequence, f'{args.model}, {sequence.source}', args.plot)
     return 0
 
 
@@ -189,11 +188,8 @@ def _check(args: argparse.Namespace) -> None:
         raise SeqmemError(f'--seed: expected at least 0, got {args.seed}')
     if args.start is not None and not math.isfinite(args.start):
         raise SeqmemError(f'--start: expected a number of seconds, got {args.start}')
-    for option, path in (('--json', args.json), ('--plot', args.plot)):
-        if path and path != '-' and not Path(path).absolute().parent.is_dir():
-            raise SeqmemError(f'{option}: no such folder: {Path(path).absolute().parent}')
-    if args.plot and Path(args.plot).suffix not in ('.png', '.svg', '.pdf'):
-        raise SeqmemError(f'--plot: expected a .png, .svg or .pdf file, got {args.plot}')
+    check_files({'--json': args.json})
+    check_picture('--plot', args.plot)
 
 
 def _sequence(args: argparse.Namespace, spec: Any) -> Any:

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+import os
 import signal
+import sys
 import threading
 from types import FrameType
+from typing import Any
+
+_PATIENCE_S = 0.01
 
 
 class Terminated(BaseException):
@@ -16,6 +21,9 @@ def stops_told() -> Iterator[list[int]]:
     """
     Note signals that ask to stop, and raise what they become: KeyboardInterrupt or Terminated.
 
+    What is raised in a callback of the collector of garbage, such as JAX has, or in ``__del__``
+    would be printed and forgotten; there the signal is sent once more.
+
     :returns: numbers of the signals that have come
     """
     told: list[int] = []
@@ -24,6 +32,13 @@ def stops_told() -> Iterator[list[int]]:
         told.append(number)
         raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
+    def once_more(lost: Any) -> None:
+        if told and isinstance(lost.exc_value, KeyboardInterrupt | Terminated):
+            threading.Timer(_PATIENCE_S, os.kill, (os.getpid(), told[0])).start()
+        else:
+            print_lost(lost)
+
+    print_lost, sys.unraisablehook = sys.unraisablehook, once_more
     # Only in the main thread may Python set a handler, and whoever ignores an interrupt (a shell
     # that runs a command in the background) is left alone.
     before = {}
@@ -34,5 +49,6 @@ def stops_told() -> Iterator[list[int]]:
     try:
         yield told
     finally:
+        sys.unraisablehook = print_lost
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -7,6 +7,8 @@ from pathlib import Path
 import platform
 from typing import Any
 
+from seqmem_ros.cli.outputs import check_files
+from seqmem_ros.cli.outputs import check_picture
 from seqmem_ros.core.errors import SeqmemError
 
 MODELS = ('gru', 'lstm', 'rnn', 'attention', 'transformer')
@@ -216,6 +218,8 @@ def run(args: argparse.Namespace) -> int:
     values = {name: value for name, value in vars(args).items() if name in Job.fields()}
     try:
         result = run_job(Job(**values), _bar, say)
+    except SeqmemError:
+        raise
     except BaseException:
         if Path(f'{args.out}.checkpoint').is_file() or _simulated(args).is_file():
             say(f'what was learned is in {args.out}.checkpoint: give --resume to go on')
@@ -242,14 +246,10 @@ def _check(args: argparse.Namespace) -> None:
         raise SeqmemError('nothing to train on: expected bags, --windows or --simulate STEPS')
     if args.windows and args.bags:
         raise SeqmemError('--windows: expected no bags beside it')
-    for option in ('out', 'json', 'plot'):
-        path = getattr(args, option)
-        if path and path != '-' and not Path(path).absolute().parent.is_dir():
-            raise SeqmemError(f'--{option}: no such folder: {Path(path).absolute().parent}')
     if Path(args.out).suffix != '.safetensors':
         raise SeqmemError(f'--out: expected a .safetensors file, got {args.out}')
-    if args.plot and Path(args.plot).suffix.lower() not in ('.png', '.svg', '.pdf'):
-        raise SeqmemError(f'--plot: expected a .png, .svg or .pdf file, got {args.plot}')
+    check_files({'--out': args.out, '--json': args.json})
+    check_picture('--plot', args.plot)
 
 
 @contextmanager

@@ -195,9 +195,10 @@ def _blocks(
         if notes:
             losses.append((storage.path, '; '.join(notes), count))
     if not total and clock.skipped:
+        end = 'on' if selection.end_s == float('inf') else f'to {selection.end_s:g} s'
         raise SeqmemError(
-            f'{path}: no joint state from {selection.start_s:g} s to {selection.end_s:g} s: the '
-            f'recording lasts {clock.longest_s:.3g} s'
+            f'{path}: no joint state from {selection.start_s:g} s {end}: the recording lasts '
+            f'{clock.longest_s:.3g} s'
         )
     if not total:
         reasons = '; '.join(loss for _, loss, _ in losses)

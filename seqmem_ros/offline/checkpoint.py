@@ -95,8 +95,9 @@ def load_checkpoint(
         before, now = (_plain(given.get(name)) for given in (content['options'], options))
         if before != now:
             raise SeqmemError(
-                f'{path}: expected the training that was interrupted, but {name} was {before} and '
-                f'is {now}; give the same again, or start anew without --resume'
+                f'{path}: expected the training that was interrupted, but {name} was '
+                f'{_said(before)} and is {_said(now)}; give the same again, or start anew '
+                'without --resume'
             )
     leaves, structure = jax.tree.flatten(like)
     found = [tensors.get(f'state.{index}') for index in range(len(leaves))]
@@ -123,6 +124,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if content.get('format') != FORMAT_VERSION:
         raise SeqmemError(f'{path}: expected format {FORMAT_VERSION}, got {content.get("format")}')
     return content, tensors
+
+
+def _said(value: Any) -> Any:
+    return 'not given' if value is None else value
 
 
 def _plain(value: Any) -> Any:

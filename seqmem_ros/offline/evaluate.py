@@ -30,6 +30,8 @@ from seqmem_ros.offline.label_sources import read_label_track
 from seqmem_ros.offline.recording import Recording
 from seqmem_ros.offline.recording import RecordingBuilder
 from seqmem_ros.offline.reference import make_reference
+from seqmem_ros.offline.reference import median_period_s
+from seqmem_ros.offline.reference import SMALLEST_SIDE
 from seqmem_ros.offline.replay import ExactReplay
 from seqmem_ros.offline.replay import OnProgress
 from seqmem_ros.offline.replay import WHOLE_ARM
@@ -210,9 +212,16 @@ def _moving(position: np.ndarray) -> np.ndarray:
 
 def _nothing_to_compare(result: Result, replay: ExactReplay) -> str:
     if not np.isfinite(result.reference.velocity).any():
+        half_width_s = result.reference.half_width_s
+        needed_s = SMALLEST_SIDE * median_period_s(result.recording.time_ns)
+        if half_width_s < needed_s:
+            return (
+                f'no reference can be made: expected a reference window of at least {needed_s:.3g}'
+                f' s, {SMALLEST_SIDE} samples to each side, got {half_width_s:.3g} s'
+            )
         return (
             'no reference can be made: expected unbroken stretches of at least '
-            f'{2 * result.reference.half_width_s:.3g} s, got {result.health}'
+            f'{2 * half_width_s:.3g} s, got {result.health}'
         )
     return f'no sample has an estimate of every estimator: {_stream_reports(replay)}'
 
@@ -222,6 +231,7 @@ def _stream_reports(replay: ExactReplay) -> str:
     by_text: dict[str, list[str]] = {}
     for name, counts in replay.counts.items():
         text = ', '.join(f'{key} {count}' for key, count in counts.items() if count)
+        text = text or 'no message came'
         event = f' ({replay.events[name]})' if replay.events[name] else ''
         by_text.setdefault(text + event, []).append(name)
     return '; '.join(f'{", ".join(names)}: {text}' for text, names in by_text.items())

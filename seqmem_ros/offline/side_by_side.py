@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import as_completed
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 import multiprocessing
 from multiprocessing.connection import wait
 from multiprocessing.queues import SimpleQueue
@@ -59,6 +60,11 @@ def side_by_side(
             raise
     for future, task in futures.items():
         error = future.exception()
+        if isinstance(error, BrokenProcessPool):
+            error = SeqmemError(
+                'a process was ended from outside before it was done, as for lack of memory: try '
+                'fewer at once'
+            )
         if error is not None and not isinstance(error, SeqmemError):
             raise error
         yield task, error or future.result()

@@ -162,7 +162,7 @@ def test_labels_from_a_file_score_a_model_of_the_motion(bags, tmp_path, capsys):
         (['--write-bag', SHIPPED], 'kr300_a exists already: give a new name or remove it first'),
         (['--labels', '/contact'], "no topic '/contact' with labels"),
         ([SHIPPED, '--plot', 'x.png'], '--plot: expected one bag, got several: use --out'),
-        (['--out', '/dev/null/x'], '--out: expected a folder that can be made, got /dev/null/x'),
+        (['--out', '/dev/null/x'], '--out: expected a folder that can be made and written'),
     ],
 )
 def test_what_is_wrong_is_said_before_the_work(capsys, arguments, text):

@@ -235,7 +235,7 @@ def test_a_simulation_is_said_by_its_seed():
         (['gru', '--seed', '-1'], '--seed: expected at least 0, got -1'),
         (['gru', '--truncate', '0'], '--truncate: expected at least 1, got 0'),
         (['gru', '--json', '/nowhere/x.json'], '--json: no such folder: /nowhere'),
-        (['gru', '--plot', 'x.txt'], '--plot: expected a .png, .svg or .pdf file, got x.txt'),
+        (['gru', '--plot', 'x.txt'], '--plot: expected a .png, .svg, .pdf file, got x.txt'),
     ],
 )
 def test_errors_are_one_line(arguments, message, capsys):

@@ -121,6 +121,26 @@ def test_a_command_that_is_stopped_says_so_and_cleans_up(last_words, number, wor
     assert (process.returncode, out, err) == (128 + number, 'down\n', f'seqmem: {word}\n')
 
 
+@pytest.mark.parametrize('where', ['callback of the collector', '__del__'])
+@pytest.mark.parametrize('number, word', [(2, 'interrupted'), (15, 'terminated')])
+def test_a_stop_is_heard_where_python_swallows_what_is_raised(where, number, word):
+    """JAX has a callback that is called each time that garbage is collected."""
+    code = (
+        'import gc, signal, sys, time; from seqmem_ros.cli import evaluate; '
+        'from seqmem_ros.cli.main import main\n'
+        f'def stop(*_): done or done.append(1) or signal.raise_signal({number})\n'
+        'done = []\n'
+        'class Last:\n'
+        '    def __del__(self): stop()\n'
+        'def run(args):\n'
+        f'    gc.callbacks.append(stop) if {where[0] == "c"} else Last()\n'
+        '    gc.collect(); time.sleep(60)\n'
+        'evaluate.run = run; sys.exit(main(["evaluate", "bag"]))'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (128 + number, f'seqmem: {word}\n')
+
+
 @pytest.mark.parametrize('n_children', [1, 2, 3])
 @pytest.mark.parametrize('number, word', [(2, 'interrupted'), (15, 'terminated')])
 def test_a_stop_ends_the_processes_of_several_jobs_too(number, word, n_children):

@@ -110,7 +110,7 @@ def test_velocities_together_are_learned(arm, tmp_path):
     assert spec.network['d_ff'] == 32
 
 
-def test_an_interrupt_and_a_resumption_end_in_the_same_file(arm, tmp_path):
+def test_an_interrupt_and_a_resumption_end_in_the_same_file(arm, tmp_path, capsys):
     command = [sys.executable, '-m', 'seqmem_ros.cli.main', 'train', str(arm / 'bag'), *SMALL]
     command += ['--steps', '60', '--out']
     program = (
@@ -129,6 +129,11 @@ def test_an_interrupt_and_a_resumption_end_in_the_same_file(arm, tmp_path):
     assert stopped.returncode == 130 and stopped.stderr.endswith('seqmem: interrupted\n')
     assert f'what was learned is in {out}.checkpoint: give --resume to go on' in stopped.stdout
     assert not out.exists()
+    # One of other options is refused, and not told to do what it does.
+    assert main([*command[3:], str(out), '--resume', '--seed', '1']) == 1
+    refused = capsys.readouterr()
+    assert 'seed was 0 and is 1; give the same again' in refused.err
+    assert 'give --resume' not in refused.out
     assert main([*command[3:], str(out), '--resume']) == 0
     again = tmp_path / 'again' / 'm.safetensors'
     again.parent.mkdir()
@@ -246,6 +251,7 @@ def test_what_cannot_be_is_said_in_one_line(arm, tmp_path, capsys, arguments, se
     [
         (['--out', 'nowhere/m.safetensors'], '--out: no such folder: '),
         (['--out', 'm.pt'], '--out: expected a .safetensors file, got m.pt'),
+        (['--out', '/proc/m.safetensors'], '--out: expected a file that can be written, got /pr'),
         (['--out', 'm.safetensors', '--plot', 'x.txt'], '--plot: expected a .png'),
     ],
 )

@@ -282,6 +282,11 @@ def test_what_cannot_be_scored_is_refused_with_the_reason(tmp_path, bag):
         r'6 messages, 3 joints, 0.05 s at 100 Hz, no faults',
     ):
         evaluate_bag(tmp_path / 'short', filters('difference'), AS_RECORDED)
+    with pytest.raises(
+        SeqmemError,
+        match=r'expected a reference window of at least 0.03 s, 3 samples to each side, got 0.00',
+    ):
+        evaluate_with(bag, filters('difference'), Setting(half_width_s=0.001))
     unstamped = [(r, JointSample(0, s.names, s.position)) for r, s in write_bag(tmp_path / 'b')]
     write_joint_bag(tmp_path / 'unstamped', '/joint_states', unstamped)
     with pytest.raises(SeqmemError, match='drop_zero_stamp 400'):

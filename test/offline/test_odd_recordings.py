@@ -178,8 +178,10 @@ def test_a_stretch_of_a_bag(tmp_path):
     blocks = list(read_joint_blocks(tmp_path / 'bag', Selection(start_s=0.3, end_s=0.5)))
     stamps = np.concatenate([block.stamp_ns for block in blocks])
     assert ((stamps - START_NS) // STEP_NS).tolist() == list(range(30, 50))
-    with pytest.raises(SeqmemError, match='no joint state from 5 s to inf s: the recording lasts'):
+    with pytest.raises(SeqmemError, match='no joint state from 5 s on: the recording lasts'):
         read_joint_blocks(tmp_path / 'bag', Selection(start_s=5.0))
+    with pytest.raises(SeqmemError, match='no joint state from 5 s to 6 s: the recording lasts'):
+        read_joint_blocks(tmp_path / 'bag', Selection(start_s=5.0, end_s=6.0))
     with pytest.raises(SeqmemError, match='expected 0 <= start < end, got 2 and 1 s'):
         Selection(start_s=2.0, end_s=1.0)
     with pytest.raises(SeqmemError, match="order: expected one of record, header, got 'time'"):

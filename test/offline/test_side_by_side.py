@@ -64,6 +64,18 @@ def test_a_fault_is_raised():
         list(side_by_side(root_of, [0, 5], 2))
 
 
+def end_now(_):
+    """End as a process does that the system kills."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_is_told():
+    said = 'a process was ended from outside before it was done, as for lack of memory: try fewer'
+    outcomes = [outcome for _, outcome in side_by_side(end_now, [1, 2], 2)]
+    assert all(isinstance(outcome, SeqmemError) for outcome in outcomes)
+    assert all(said in str(outcome) for outcome in outcomes)
+
+
 def held_back(_):
     """Say what this process does not hear."""
     return signal.pthread_sigmask(signal.SIG_BLOCK, ())

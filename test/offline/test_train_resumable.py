@@ -127,6 +127,8 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     assert (losses.tolist(), checks) == ([0, 1, 2, 3], [(0, 0.5)])
     with pytest.raises(SeqmemError) as error:
         load_checkpoint(path, state, {'seed': 2})
+    with pytest.raises(SeqmemError, match='but hidden was not given and is 16; give the same'):
+        load_checkpoint(path, state, {'seed': 1, 'hidden': 16})
     assert str(error.value) == (
         f'{path}: expected the training that was interrupted, but seed was 1 and is 2; give the '
         'same again, or start anew without --resume'
