@@ -27,14 +27,20 @@ def stops_told() -> Iterator[list[int]]:
     :returns: numbers of the signals that have come
     """
     told: list[int] = []
+    ended = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:
         told.append(number)
         raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
+    def send(count: int) -> None:
+        # One that comes just before something that blocks is noticed behind it.
+        while not ended.wait(_PATIENCE_S) and len(told) == count:
+            os.kill(os.getpid(), told[0])
+
     def once_more(lost: Any) -> None:
         if told and isinstance(lost.exc_value, KeyboardInterrupt | Terminated):
-            threading.Timer(_PATIENCE_S, os.kill, (os.getpid(), told[0])).start()
+            threading.Thread(target=send, args=(len(told),), daemon=True).start()
         else:
             print_lost(lost)
 
@@ -49,6 +55,7 @@ def stops_told() -> Iterator[list[int]]:
     try:
         yield told
     finally:
+        ended.set()
         sys.unraisablehook = print_lost
         for number, handler in before.items():
             signal.signal(number, handler)
