@@ -18,6 +18,11 @@ that it chooses, of the differences over lags 1 to 4. To let a network choose th
 filter from its innovations is the idea of KalmanNet (Revach et al., *IEEE Trans. Signal
 Processing* 70, 2022, Section III).
 
+Among what it sees are tests of the filter and of the recording, kept as running means: whether
+the innovations persist, which are white if the gains are right (Mehra, *IEEE Trans. Automatic
+Control* 15(2), 1970, 175-184), and whether the second and third differences of the positions
+do, which turn round at each sample where they are noise.
+
 All that the network sees is even: it does not change when every position changes its sign, so
 neither do the gains, and the estimate of the mirrored motion is exactly the mirrored estimate. A
 joint that stands still from its first sample reads exactly zero.
@@ -36,7 +41,7 @@ import jax.numpy as jnp
 from seqmem_ros.nn import Module
 
 N_LAGS = 4
-N_FEATURES = 19
+N_FEATURES = 23
 N_STEERING = 6 + N_LAGS
 # An even and an odd part of each logit.
 PARTS_OF_LABEL = 2
@@ -55,10 +60,11 @@ MOST_RAD_S2 = 1e7
 SHORTEST_STEP_S = 1e-6
 # A step counts as at least this part of the time that the four lags took.
 LEAST_STEP_RATIO = 8.0
-# Memory of the averages that tell the network how noisy this encoder is, in samples.
+# Memory of the running means, in samples.
 FAST_SAMPLES = 5
 MEDIUM_SAMPLES = 10
 SLOW_SAMPLES = 30
+SLOWEST_SAMPLES = 50
 # The smallest movement seen stands for one count; it is forgotten over about 500 movements.
 COUNT_GROWTH = 1.002
 # A joint that stands still for an hour looks like one that stands still for so many samples.
@@ -100,7 +106,8 @@ class SteeredObserver(Module):
         zero = jnp.zeros(() if batch is None else (batch,))
         names = (
             'offset', 'velocity', 'acceleration', 'innovation', 'moved', 'count', 'still',
-            'noise_fast', 'noise_slow', 'persistence',
+            'noise_fast', 'noise_slow', 'bend_slow', 'persistence_fast', 'persistence_slow',
+            'smoothness', 'smoothness_of_change',
         )  # fmt: skip
         return dict.fromkeys(names, zero), self.network.init_state(batch)
 
@@ -163,7 +170,7 @@ def _features(
     floor = FLOOR_RAD + FLOOR_SHARE * (jnp.abs(newest) + jnp.abs(travel))
     sizes = (
         innovation, newest, difference[..., 1], oldest, travel, bend,
-        memory['noise_fast'], memory['noise_slow'], memory['count'],
+        memory['noise_fast'], memory['noise_slow'], memory['bend_slow'], memory['count'],
     )  # fmt: skip
     agreements = (
         (innovation, travel), (innovation, bend), (innovation, memory['innovation']),
@@ -175,7 +182,10 @@ def _features(
         + [
             jnp.log(step_s) + 5,
             elapsed_s[..., -1] / step_s / N_LAGS,
-            memory['persistence'],
+            memory['persistence_fast'],
+            memory['persistence_slow'],
+            memory['smoothness'],
+            memory['smoothness_of_change'],
             jnp.log1p(memory['still']) / 3,
         ],
         axis=-1,
@@ -196,11 +206,10 @@ def _correct(
     k_3 = jnp.minimum(k_3, STABLE_SHARE * k_1 * k_2)
     decay = jax.nn.sigmoid(steering[..., 4] + 3)
     pull = jax.nn.sigmoid(steering[..., 5] - 3)
-    lag_velocity = difference / jnp.maximum(
-        elapsed_s, elapsed_s[..., -1:] / LEAST_STEP_RATIO + SHORTEST_STEP_S
-    )
     # Two stamps that nearly coincide say little of the velocity and less of the acceleration.
-    gain_s = jnp.maximum(step_s, elapsed_s[..., -1] / LEAST_STEP_RATIO)
+    shortest_s = elapsed_s[..., -1] / LEAST_STEP_RATIO
+    lag_velocity = difference / jnp.maximum(elapsed_s, shortest_s[..., None] + SHORTEST_STEP_S)
+    gain_s = jnp.maximum(step_s, shortest_s)
     mean_velocity = jnp.sum(jax.nn.softmax(steering[..., 6:]) * lag_velocity, axis=-1)
     velocity = predicted['velocity'] + k_2 * innovation / gain_s
     acceleration = decay * memory['acceleration'] + k_3 * innovation / gain_s**2
@@ -208,28 +217,52 @@ def _correct(
         'offset': -(1 - k_1) * innovation,
         'velocity': _clip((1 - pull) * velocity + pull * mean_velocity, MOST_RAD_S),
         'acceleration': _clip((1 - pull) * acceleration, MOST_RAD_S2),
-        **_statistics(difference[..., 0], innovation, memory),
+        **_noise(innovation, memory['acceleration'] * step_s**2, memory),
+        **_smoothness(difference, elapsed_s, memory),
+        **_counts(difference[..., 0], memory),
     }
     # Without a time step there is no velocity: the first sample only sets the position.
     started = elapsed_s[..., 0] > 0
     return {name: jnp.where(started, new[name], memory[name]) for name in memory}
 
 
-def _statistics(newest: jax.Array, innovation: jax.Array, memory: State) -> State:
-    """Keep what tells the network about the encoder: its noise, its count, its repeats."""
-    size = jnp.abs(innovation)
+def _noise(innovation: jax.Array, bend: jax.Array, memory: State) -> State:
+    """Keep what tells whether the filter follows: innovations that persist ask for more gain."""
     agreement = _agreement(innovation, memory['innovation'], FLOOR_RAD)
+    size = jnp.abs(innovation)
+    return {
+        'innovation': innovation,
+        'noise_fast': _leak(memory['noise_fast'], size, FAST_SAMPLES),
+        'noise_slow': _leak(memory['noise_slow'], size, SLOW_SAMPLES),
+        'bend_slow': _leak(memory['bend_slow'], jnp.abs(bend), SLOW_SAMPLES),
+        'persistence_fast': _leak(memory['persistence_fast'], agreement, MEDIUM_SAMPLES),
+        'persistence_slow': _leak(memory['persistence_slow'], agreement, SLOWEST_SAMPLES),
+    }
+
+
+def _smoothness(difference: jax.Array, elapsed_s: jax.Array, memory: State) -> State:
+    """Keep what tells motion from noise whatever the gains: noise turns round at each sample."""
+    mean_step_s = jnp.maximum(elapsed_s[..., -1:] / N_LAGS, SHORTEST_STEP_S)
+    steps = jnp.maximum(jnp.diff(elapsed_s, prepend=0) / mean_step_s, N_LAGS / LEAST_STEP_RATIO)
+    # The ways between the last five samples, as if these were even, newest first.
+    change = jnp.diff(difference, prepend=0) / steps
+    kept = {}
+    for name in ('smoothness', 'smoothness_of_change'):
+        change = jnp.diff(change)
+        agreement = _agreement(change[..., 0], change[..., 1], FLOOR_RAD)
+        kept[name] = _leak(memory[name], agreement, SLOW_SAMPLES)
+    return kept
+
+
+def _counts(newest: jax.Array, memory: State) -> State:
+    """Keep what tells about the encoder: its count, its repeats."""
     moves = jnp.abs(newest) > STILL_RAD
     count = jnp.minimum(memory['count'] * COUNT_GROWTH, jnp.abs(newest))
     count = jnp.where(memory['count'] == 0, jnp.abs(newest), count)
     return {
-        'innovation': innovation,
         'moved': jnp.where(moves, newest, memory['moved']),
         'count': jnp.where(moves, count, memory['count']),
         'still': jnp.where(moves, 0.0, jnp.minimum(memory['still'] + 1, MOST_STILL_SAMPLES)),
-        'noise_fast': _leak(memory['noise_fast'], size, FAST_SAMPLES),
-        'noise_slow': _leak(memory['noise_slow'], size, SLOW_SAMPLES),
-        'persistence': _leak(memory['persistence'], agreement, MEDIUM_SAMPLES),
     }
 
 

@@ -27,7 +27,8 @@ def reference(positions, times_s, weights, bias):
     Returns velocities and the features of each sample.
     """
     offset, velocity, acceleration = 0.0, 0.0, 0.0
-    innovation_before = moved = count = still = fast = slow = persistence = 0.0
+    innovation_before = moved = count = still = 0.0
+    fast = slow = bend = persistence = persistence_slow = smooth = smoother = 0.0
     velocities, all_features = [], []
 
     def log_size(x, floor):
@@ -45,13 +46,15 @@ def reference(positions, times_s, weights, bias):
         r = lag[0] - offset - travel
         floor = 1e-6 + 1e-4 * (abs(lag[0]) + abs(predicted * dt))
         f = [log_size(v, floor) for v in (
-            r, lag[0], lag[1], lag[3], predicted * dt, acceleration * dt**2, fast, slow, count,
+            r, lag[0], lag[1], lag[3], predicted * dt, acceleration * dt**2, fast, slow, bend,
+            count,
         )]  # fmt: skip
         f += [agreement(a, b, floor) for a, b in (
             (r, predicted * dt), (r, acceleration * dt**2), (r, innovation_before),
             (lag[0], moved), (lag[3] / 4, predicted * dt), (predicted * dt, acceleration * dt**2),
         )]  # fmt: skip
-        f += [np.log(dt) + 5, took[3] / dt / 4, persistence, np.log1p(still) / 3]
+        f += [np.log(dt) + 5, took[3] / dt / 4, persistence, persistence_slow, smooth, smoother]
+        f += [np.log1p(still) / 3]
         all_features.append(f)
         u = weights @ np.array(f) + bias
         if took[0] > 0:
@@ -62,10 +65,22 @@ def reference(positions, times_s, weights, bias):
             decay, pull = sigmoid(u[4] + 3), sigmoid(u[5] - 3)
             gain_dt = max(dt, took[3] / 8)
             mean = softmax(u[6:]) @ (np.array(lag) / np.maximum(took, took[3] / 8 + 1e-6))
+            bend += (abs(acceleration * dt**2) - bend) / 30
             acceleration = (1 - pull) * (decay * acceleration + k_3 * r / gain_dt**2)
             velocity = (1 - pull) * (predicted + k_2 * r / gain_dt) + pull * mean
+            velocity, acceleration = np.clip(velocity, -1e4, 1e4), np.clip(acceleration, -1e7, 1e7)
             offset = -(1 - k_1) * r
             persistence += (agreement(r, innovation_before, 1e-6) - persistence) / 10
+            persistence_slow += (agreement(r, innovation_before, 1e-6) - persistence_slow) / 50
+            even = [
+                (lag[k] - (lag[k - 1] if k else 0.0))
+                / max((took[k] - (took[k - 1] if k else 0.0)) / max(took[3] / 4, 1e-6), 0.5)
+                for k in range(4)
+            ]
+            bends = [even[k] - even[k + 1] for k in range(3)]
+            smooth += (agreement(bends[0], bends[1], 1e-6) - smooth) / 30
+            changes = [bends[0] - bends[1], bends[1] - bends[2]]
+            smoother += (agreement(changes[0], changes[1], 1e-6) - smoother) / 30
             innovation_before = r
             fast += (abs(r) - fast) / 5
             slow += (abs(r) - slow) / 30
@@ -182,7 +197,7 @@ def test_a_label_has_a_part_that_turns_with_the_direction(x64, motion):
     rng = np.random.default_rng(7)
     n_labels = 3
     dense = nn.Dense(N_FEATURES, N_STEERING + 2 * n_labels, jax.random.key(0))
-    weights = 0.5 * rng.standard_normal((N_STEERING + 2 * n_labels, N_FEATURES))
+    weights = 0.2 * rng.standard_normal((N_STEERING + 2 * n_labels, N_FEATURES))
     bias = rng.standard_normal(N_STEERING + 2 * n_labels)
     dense.W.value, dense.b.value = jnp.asarray(weights), jnp.asarray(bias)
     observer = SteeredObserver(nn.Sequential(dense), n_labels)

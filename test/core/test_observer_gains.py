@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from seqmem_ros.core.observer import N_FEATURES
 from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.observer import SteeredObserver
 from seqmem_ros.nn import Dense
@@ -134,7 +135,7 @@ def test_a_badly_steered_filter_stays_finite_and_so_do_its_gradients():
         """A network whose outputs are its parameters."""
 
         def __init__(self, outputs):
-            self.dense = Dense(19, N_STEERING, jax.random.key(0))
+            self.dense = Dense(N_FEATURES, N_STEERING, jax.random.key(0))
             self.dense.W.value = 0.0
             self.dense.b.value = outputs
 
