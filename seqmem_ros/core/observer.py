@@ -20,8 +20,8 @@ Processing* 70, 2022, Section III).
 
 Among what it sees are tests of the filter and of the recording, kept as running means: whether
 the innovations persist, which are white if the gains are right (Mehra, *IEEE Trans. Automatic
-Control* 15(2), 1970, 175-184), and whether the second and third differences of the positions
-do, which turn round at each sample where they are noise.
+Control* 15(2), 1970, 175-184), and whether the second and third divided differences of the
+positions do, which turn round at each sample where they are noise.
 
 All that the network sees is even: it does not change when every position changes its sign, so
 neither do the gains, and the estimate of the mirrored motion is exactly the mirrored estimate. A
@@ -244,11 +244,12 @@ def _smoothness(difference: jax.Array, elapsed_s: jax.Array, memory: State) -> S
     """Keep what tells motion from noise whatever the gains: noise turns round at each sample."""
     mean_step_s = jnp.maximum(elapsed_s[..., -1:] / N_LAGS, SHORTEST_STEP_S)
     steps = jnp.maximum(jnp.diff(elapsed_s, prepend=0) / mean_step_s, N_LAGS / LEAST_STEP_RATIO)
-    # The ways between the last five samples, as if these were even, newest first.
-    change = jnp.diff(difference, prepend=0) / steps
+    # Divided differences of the last five positions, per mean step and newest first.
+    change, span = jnp.diff(difference, prepend=0) / steps, steps
     kept = {}
-    for name in ('smoothness', 'smoothness_of_change'):
-        change = jnp.diff(change)
+    for order, name in enumerate(('smoothness', 'smoothness_of_change'), start=2):
+        span = span[..., :-1] + steps[..., order - 1 :]
+        change = jnp.diff(change) / (span / order)
         agreement = _agreement(change[..., 0], change[..., 1], FLOOR_RAD)
         kept[name] = _leak(memory[name], agreement, SLOW_SAMPLES)
     return kept
