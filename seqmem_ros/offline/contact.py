@@ -31,6 +31,8 @@ from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.weights import save_model
 from seqmem_ros.nn import Module
+from seqmem_ros.offline.contact_blocks import blocks_of
+from seqmem_ros.offline.contact_blocks import learned_from
 from seqmem_ros.offline.fit import direct_spec
 from seqmem_ros.offline.labels import score_labels
 from seqmem_ros.offline.losses import cross_entropy
@@ -46,9 +48,6 @@ from seqmem_ros.offline.windows_file import read_windows
 # The windows carry no times; a rate has to be assumed for the differences over time.
 RATE_HZ = 200.0
 FOLDS = 5
-EVENT_WINDOWS = 6
-# Windows of one touch follow one another; two touches on either side are not used.
-GAP_WINDOWS = 10
 
 OPTIONS = TrainingOptions(
     task='label',
@@ -104,38 +103,6 @@ ROBOTS = (
         ('position',), 0.2e-4, 0.3, 64,
     ),
 )  # fmt: skip
-
-
-def blocks_of(y: np.ndarray) -> np.ndarray:
-    """
-    Cut windows into contiguous blocks, each with every label.
-
-    Where one link is touched for a whole stretch of the recording, as the files with windows
-    before the touch (label 0) have it, each stretch is cut by itself, between touches; else the
-    whole recording.
-
-    :param y: labels in the order of recording, shape (N,)
-    :returns: number of the block of each window, 0 to ``FOLDS - 1``, shape (N,)
-    """
-    if 0 not in y:
-        return np.arange(len(y)) * FOLDS // len(y)
-    link = y.reshape(-1, EVENT_WINDOWS)[:, 1]
-    blocks = np.empty(len(link), np.int64)
-    for stretch in np.split(np.arange(len(link)), np.flatnonzero(np.diff(link)) + 1):
-        blocks[stretch] = np.arange(len(stretch)) * FOLDS // len(stretch)
-    return np.repeat(blocks, EVENT_WINDOWS)
-
-
-def learned_from(blocks: np.ndarray, held_out: int) -> np.ndarray:
-    """
-    Find the windows that are clear of a held-out block.
-
-    :param blocks: from :func:`blocks_of`
-    :param held_out: number of the block
-    :returns: bool, shape (N,)
-    """
-    near = np.convolve(blocks == held_out, np.ones(2 * GAP_WINDOWS + 1), mode='same') > 0
-    return ~near
 
 
 def nearest_neighbour(x: np.ndarray, y: np.ndarray, asked: np.ndarray) -> np.ndarray:
@@ -225,7 +192,7 @@ def _make(robot: Robot, folder: Path, out: Path, options: TrainingOptions) -> No
     values = np.unique(links)
     labels = tuple('none' if value == 0 else f'link_{value}' for value in values)
     y = np.searchsorted(values, links)
-    told = _cross_validated(robot, x, y, blocks_of(links), labels, options)
+    told = _cross_validated(robot, x, y, blocks_of(links, FOLDS), labels, options)
     scores = {robot.file: _scores(y, told, len(labels))}
     _print(robot.file, f'{FOLDS} contiguous blocks, each held out once', labels, scores)
     model = train_contact(x, y, labels, robot, options)

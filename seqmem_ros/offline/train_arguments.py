@@ -12,11 +12,11 @@ from seqmem_ros.core.estimators import SHIPPED
 from seqmem_ros.core.model import SequenceModel
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.weights import load_model
+from seqmem_ros.offline.bag_targets import MOTION
 from seqmem_ros.offline.degrade import AS_RECORDED
 from seqmem_ros.offline.degrade import Degradation
 from seqmem_ros.offline.train import TrainingOptions
 from seqmem_ros.offline.train_bags import BagSetting
-from seqmem_ros.offline.train_bags import MOTION
 from seqmem_ros.offline.train_windows import WindowSetting
 
 BATCH, BATCH_OF_SIMULATION, BATCH_OF_WINDOWS = 16, 48, 64

@@ -12,12 +12,14 @@ import numpy as np
 
 from seqmem_ros.core.errors import SeqmemError
 from seqmem_ros.core.model import SequenceModel
-from seqmem_ros.core.motion import LABELS
 from seqmem_ros.core.options import StreamOptions
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.core.spec import WINDOW
 from seqmem_ros.offline.bag_sequences import BagSequences
 from seqmem_ros.offline.bag_sequences import Lesson
+from seqmem_ros.offline.bag_targets import labels_to_learn
+from seqmem_ros.offline.bag_targets import MOTION
+from seqmem_ros.offline.bag_targets import velocities_to_learn
 from seqmem_ros.offline.degrade import Degradation
 from seqmem_ros.offline.fit import Course
 from seqmem_ros.offline.fit import direct_spec
@@ -25,9 +27,6 @@ from seqmem_ros.offline.fit import fit
 from seqmem_ros.offline.fit import is_long_enough
 from seqmem_ros.offline.held_out import score_label
 from seqmem_ros.offline.held_out import score_velocity
-from seqmem_ros.offline.label_sources import LabelTrack
-from seqmem_ros.offline.label_sources import read_label_track
-from seqmem_ros.offline.label_sources import sorted_labels
 from seqmem_ros.offline.material import Material
 from seqmem_ros.offline.material import read_material
 from seqmem_ros.offline.reference import median_period_s
@@ -41,9 +40,6 @@ from seqmem_ros.offline.splits import UNUSED
 from seqmem_ros.offline.train import spec_of
 from seqmem_ros.offline.train import TrainingOptions
 from seqmem_ros.offline.truth import summarise
-
-MOTION = 'motion'
-TARGETS = ('reference', 'recorded')
 
 
 @dataclass(frozen=True)
@@ -123,9 +119,9 @@ def study(
         _expect_joints(material, joints)
     names: tuple[str, ...] = ()
     if options.task == 'velocity':
-        targets = [_velocity(material, setting) for material in materials]
+        targets = [velocities_to_learn(material, setting.target) for material in materials]
     else:
-        names, targets = _labels(materials, setting, start)
+        names, targets = labels_to_learn(materials, setting.labels, start)
     uses = _split(materials, targets, setting, names)
     lessons = tuple(Lesson(*each) for each in zip(materials, targets, uses))
     rates_hz = [1 / median_period_s(m.recording.time_ns) for m in materials]
@@ -204,55 +200,6 @@ def _expect_joints(material: Material, joints: tuple[str, ...]) -> None:
             f'{material.path}: expected the joints of the model, {", ".join(joints)}, found '
             f'{", ".join(material.recording.names)}'
         )
-
-
-def _velocity(material: Material, setting: BagSetting) -> np.ndarray:
-    if setting.target == 'reference':
-        return material.reference.velocity
-    velocity = material.recording.velocity.astype(np.float64)
-    bad = [n for n, c in material.truth.items() if c.kind in ('absent', 'constant')]
-    if bad:
-        raise SeqmemError(
-            f'{material.path}: expected recorded velocities to learn from, but that of '
-            f'{", ".join(bad)} is {material.truth[bad[0]].kind}; leave --target at reference'
-        )
-    return velocity
-
-
-def _labels(
-    materials: Sequence[Material], setting: BagSetting, start: ModelSpec | None
-) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    if setting.labels == (MOTION,):
-        names, tracks = LABELS, [None] * len(materials)
-    else:
-        tracks = _tracks(materials, setting.labels)
-        names = sorted_labels(name for track in tracks for name in track.names)
-    if start is not None and set(start.labels) != set(names):
-        raise SeqmemError(
-            f'start-from: its labels are {", ".join(start.labels)}, but those to learn are '
-            f'{", ".join(names)}; start afresh'
-        )
-    names = start.labels if start else names
-    targets = [m.labels(track, names) for m, track in zip(materials, tracks)]
-    occurring = {int(i) for target in targets for i in np.unique(target[target >= 0])}
-    if len(occurring) < 2:
-        only = ', '.join(names[index] for index in occurring) or 'none'
-        raise SeqmemError(f'labels: expected at least two that occur, got {only}')
-    return names, targets
-
-
-def _tracks(materials: Sequence[Material], sources: tuple[str, ...]) -> list[LabelTrack]:
-    if len(sources) not in (1, len(materials)):
-        raise SeqmemError(
-            f'labels: expected one source, or one for each of {len(materials)} bags, got '
-            f'{len(sources)}'
-        )
-    if len(sources) == 1 < len(materials) and sources[0].lower().endswith('.csv'):
-        raise SeqmemError(
-            f'labels: expected a CSV file for each of {len(materials)} bags, in their order, got 1'
-        )
-    each = sources * len(materials) if len(sources) == 1 else sources
-    return [read_label_track(source, m.path) for source, m in zip(each, materials)]
 
 
 def _split(

@@ -6,21 +6,21 @@ import numpy as np
 
 from seqmem_ros.core.weights import load_model
 from seqmem_ros.offline import contact
-from seqmem_ros.offline.contact import blocks_of
-from seqmem_ros.offline.contact import learned_from
 from seqmem_ros.offline.contact import nearest_neighbour
+from seqmem_ros.offline.contact_blocks import blocks_of
+from seqmem_ros.offline.contact_blocks import learned_from
 
 
 def test_blocks_are_contiguous_and_show_every_link():
     y = np.repeat([[0, 2, 2, 2, 2, 2], [0, 3, 3, 3, 3, 3]], [10, 15], axis=0).ravel()
-    blocks = blocks_of(y)
+    blocks = blocks_of(y, 5)
     for block in range(5):
         rows = blocks == block
         assert set(y[rows]) == {0, 2, 3}
         # Two stretches, one of each link, each of whole touches.
         assert np.sum(np.diff(np.flatnonzero(rows)) > 1) == 1
         assert (np.bincount(np.flatnonzero(rows) // 6) % 6 == 0).all()
-    np.testing.assert_array_equal(blocks_of(np.arange(1, 11)), np.repeat(np.arange(5), 2))
+    np.testing.assert_array_equal(blocks_of(np.arange(1, 11), 5), np.repeat(np.arange(5), 2))
 
 
 def test_nothing_near_a_block_is_learned_from():
