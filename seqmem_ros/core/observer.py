@@ -89,11 +89,14 @@ class SteeredObserver(Module):
     :param network: streaming network of ``N_FEATURES`` inputs and
         ``N_STEERING + PARTS_OF_LABEL * n_labels`` outputs
     :param n_labels: number of classes
+    :param bounded: give no velocity that the last five positions cannot explain; off while fresh
+        weights are trained, since what is cut off teaches nothing
     """
 
-    def __init__(self, network: Module, n_labels: int = 0):
+    def __init__(self, network: Module, n_labels: int = 0, bounded: bool = True):
         self.network = network
         self.n_labels = n_labels
+        self.bounded = bounded
 
     def init_state(self, batch: int | None = None, n_in: int | None = None) -> tuple[State, Any]:
         """
@@ -127,6 +130,9 @@ class SteeredObserver(Module):
         outputs, network_state = self.network.step(features, network_state)
         memory = _correct(difference, elapsed_s, memory, predicted, outputs[..., :N_STEERING])
         velocity = memory['velocity'][..., None]
+        if self.bounded:
+            most = _fastest(difference, elapsed_s, memory['count'])[..., None]
+            velocity = jnp.clip(velocity, -most, most)
         even, odd = jnp.split(outputs[..., N_STEERING:], PARTS_OF_LABEL, axis=-1)
         logits = even + odd * velocity / (jnp.abs(velocity) + DIRECTION_RAD_S)
         return jnp.concatenate([velocity, logits], axis=-1), (memory, network_state)
@@ -226,6 +232,25 @@ def _correct(
     return {name: jnp.where(started, new[name], memory[name]) for name in memory}
 
 
+def _fastest(difference: jax.Array, elapsed_s: jax.Array, count: jax.Array) -> jax.Array:
+    """
+    Say how fast a joint can be, in rad/s.
+
+    Over one of the last four steps it went at least that fast in the mean, up to one count. If it
+    has sped up evenly from rest since two samples ago, it is now faster than that by a third.
+    """
+    way, steps, mean_step_s = _steps(difference, elapsed_s)
+    speeds = (jnp.abs(way) + count[..., None]) / (steps * mean_step_s)
+    return 4 / 3 * jnp.max(speeds, axis=-1)
+
+
+def _steps(difference: jax.Array, elapsed_s: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Ways of the last four steps, newest first, their times in mean steps, and the mean in s."""
+    mean_step_s = jnp.maximum(elapsed_s[..., -1:] / N_LAGS, SHORTEST_STEP_S)
+    steps = jnp.maximum(jnp.diff(elapsed_s, prepend=0) / mean_step_s, N_LAGS / LEAST_STEP_RATIO)
+    return jnp.diff(difference, prepend=0), steps, mean_step_s
+
+
 def _noise(innovation: jax.Array, bend: jax.Array, memory: State) -> State:
     """Keep what tells whether the filter follows: innovations that persist ask for more gain."""
     agreement = _agreement(innovation, memory['innovation'], FLOOR_RAD)
@@ -242,10 +267,9 @@ def _noise(innovation: jax.Array, bend: jax.Array, memory: State) -> State:
 
 def _smoothness(difference: jax.Array, elapsed_s: jax.Array, memory: State) -> State:
     """Keep what tells motion from noise whatever the gains: noise turns round at each sample."""
-    mean_step_s = jnp.maximum(elapsed_s[..., -1:] / N_LAGS, SHORTEST_STEP_S)
-    steps = jnp.maximum(jnp.diff(elapsed_s, prepend=0) / mean_step_s, N_LAGS / LEAST_STEP_RATIO)
+    way, steps, _ = _steps(difference, elapsed_s)
     # Divided differences of the last five positions, per mean step and newest first.
-    change, span = jnp.diff(difference, prepend=0) / steps, steps
+    change, span = way / steps, steps
     kept = {}
     for order, name in enumerate(('smoothness', 'smoothness_of_change'), start=2):
         span = span[..., :-1] + steps[..., order - 1 :]

@@ -232,7 +232,7 @@ def loss_for(n_labels: int, gradient_samples: int = 512) -> Callable[..., jax.Ar
         network: Module, raw: jax.Array, velocity: jax.Array, count: jax.Array, labels: jax.Array
     ) -> jax.Array:
         bounded = BoundedGradient(network, LARGEST_GRADIENT / len(raw))
-        observer = SteeredObserver(bounded, n_labels)
+        observer = SteeredObserver(bounded, n_labels, bounded=False)
         outputs, (_, memory) = unroll_truncated(observer, lags(raw), gradient_samples)
         outputs = outputs[:, WINDOW:]
         squared = jnp.mean((outputs[..., 0] - velocity[:, WINDOW:]) ** 2, axis=1)

@@ -140,8 +140,8 @@ def test_json_says_the_same(turning, capsys, tmp_path):
 
 @pytest.mark.parametrize(
     ('name', 'total', 'kind'),
-    # 3 (32 (32 + 19) + 32) + 330; 4 of them + 96 + 330; with 14 outputs 462.
-    [('gru', 5322, 'GRU'), ('lstm', 7082, 'LSTM'), ('motion', 5520, 'GRU')],
+    # 3 (32 (32 + 23) + 32) + 330; 4 of them + 96 + 330; with 14 outputs 462.
+    [('gru', 5706, 'GRU'), ('lstm', 7594, 'LSTM'), ('motion', 5904, 'GRU')],
 )
 def test_shipped_models(name, total, kind, capsys):
     assert main(['inspect', name, *SHORT, '--json', '-']) == 0

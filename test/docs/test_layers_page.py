@@ -106,7 +106,7 @@ def test_numbers_of_the_memory_page():
     assert f'turns once in {turn:.2f}' in page
     # 4 B T (5 H + outputs), B = 32, T = 512, H = 32, and 10 outputs.
     assert f'by formula {4 * 32 * 512 * (5 * 32 + 10) / 1e6:.1f} MB' in page
-    assert f'weights {4 * (3 * (32 * (32 + 19) + 32) + 330) / 1e3:.1f} kB' in page
+    assert f'weights {4 * (3 * (32 * (32 + 23) + 32) + 330) / 1e3:.1f} kB' in page
 
 
 def test_pictures_of_the_memory_page_are_there():

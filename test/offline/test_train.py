@@ -166,9 +166,9 @@ def test_the_spec_is_what_was_asked_for(model, task, tmp_path):
     assert again.spec.labels == (LABELS if task == 'label' else ())
     assert again.spec.nominal_rate_hz == (50.0, 1000.0)
     shapes = [param.shape for param in again.network.params()]
-    # Ten outputs steer the observer, two more make each logit; 19 features come in.
+    # Ten outputs steer the observer, two more make each logit; 23 features come in.
     assert shapes[-1] == (10 + (6 if task == 'label' else 0),)
-    assert shapes[0] == (24, 19)
+    assert shapes[0] == (24, 23)
     wide = sum(shape == (24, 24) for shape in shapes)
     per_layer = {'gru': 3, 'lstm': 4, 'rnn': 1, 'attention': 4}[model]
     between = 0 if model == 'attention' else per_layer

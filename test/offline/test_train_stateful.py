@@ -9,6 +9,8 @@ import pytest
 
 from seqmem_ros.core.model import build_network
 from seqmem_ros.core.model import SequenceModel
+from seqmem_ros.core.observer import N_FEATURES
+from seqmem_ros.core.observer import N_STEERING
 from seqmem_ros.core.spec import ModelSpec
 from seqmem_ros.offline import stateful
 from seqmem_ros.offline.stateful import chunk_loss
@@ -18,7 +20,7 @@ from seqmem_ros.offline.stateful import make_chunk_step
 from seqmem_ros.offline.stateful import run_rows
 from seqmem_ros.offline.training import make_optimizer
 
-SIZES = {'n_in': 19, 'n_hidden': 4, 'n_out': 10}
+SIZES = {'n_in': N_FEATURES, 'n_hidden': 4, 'n_out': N_STEERING}
 VELOCITY = ModelSpec('velocity', {'builder': 'recurrent_net', 'cell': 'gru', **SIZES})
 LABEL = ModelSpec(
     'label',
