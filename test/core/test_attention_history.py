@@ -23,7 +23,8 @@ class NumpyObserver:
         self.history = []
         self.position = self.velocity = self.acceleration = 0.0
         self.last_innovation = self.moved = self.count = self.still = 0.0
-        self.fast = self.slow = self.persistence = 0.0
+        self.fast = self.slow = self.bend = 0.0
+        self.persistence = self.persistence_slow = self.smooth = self.smoother = 0.0
 
     def features(self, time_s, position):
         """Take a sample in and say what the network sees."""
@@ -40,7 +41,8 @@ class NumpyObserver:
         way, bend = self.predicted * self.step, self.acceleration * self.step**2
         r, newest, oldest = self.innovation, self.lags[0], self.lags[3]
         floor = 1e-6 + 1e-4 * (abs(newest) + abs(way))
-        sizes = [r, newest, self.lags[1], oldest, way, bend, self.fast, self.slow, self.count]
+        sizes = [r, newest, self.lags[1], oldest, way, bend, self.fast, self.slow]
+        sizes += [self.bend, self.count]
         pairs = [
             (r, way), (r, bend), (r, self.last_innovation), (newest, self.moved),
             (oldest / 4, way), (way, bend),
@@ -52,6 +54,9 @@ class NumpyObserver:
                 np.log(self.step) + 5,
                 self.elapsed[3] / self.step / 4,
                 self.persistence,
+                self.persistence_slow,
+                self.smooth,
+                self.smoother,
                 np.log(1 + self.still) / 3,
             ]
         )
@@ -71,14 +76,28 @@ class NumpyObserver:
         time_s = max(self.step, self.elapsed[3] / 8)
         self.position = self.history[-1][1] - (1 - k_1) * r
         self.velocity = (1 - pull) * (self.predicted + k_2 * r / time_s) + pull * mean
+        self.bend += (abs(self.acceleration) * self.step**2 - self.bend) / 30
         self.acceleration *= sigmoid(u[4] + 3)
         self.acceleration = (1 - pull) * (self.acceleration + k_3 * r / time_s**2)
         self._remember(r, self.lags[0])
-        return self.velocity
+        mean_s = self.elapsed[3] / 4
+        steps = np.maximum(np.diff(self.elapsed, prepend=0), mean_s / 2)
+        ways = np.diff(self.lags, prepend=0)
+        self._look_back(ways * mean_s / steps, steps / mean_s)
+        most = 4 / 3 * np.max((np.abs(ways) + self.count) / steps)
+        return np.clip(self.velocity, -most, most)
+
+    def _look_back(self, slopes, steps):
+        bends = np.diff(slopes) / ((steps[1:] + steps[:-1]) / 2)
+        changes = np.diff(bends) / ((steps[2:] + steps[1:-1] + steps[:-2]) / 3)
+        a, b, c, d = bends[0], bends[1], changes[0], changes[1]
+        self.smooth += (a * b / (a**2 + b**2 + 1e-12) - self.smooth) / 30
+        self.smoother += (c * d / (c**2 + d**2 + 1e-12) - self.smoother) / 30
 
     def _remember(self, r, newest):
         agreement = r * self.last_innovation / (r**2 + self.last_innovation**2 + 1e-12)
         self.persistence += (agreement - self.persistence) / 10
+        self.persistence_slow += (agreement - self.persistence_slow) / 50
         self.fast += (abs(r) - self.fast) / 5
         self.slow += (abs(r) - self.slow) / 30
         self.last_innovation = r
@@ -117,7 +136,7 @@ def test_a_stream_equals_the_whole_history_at_every_sample(name, x64, make_model
         seen = [o.features(stamp_ns / 1e9, p) for o, p in zip(observers, position)]
         # A later sample must not matter, so that one length serves all: one compilation.
         features.append(seen)
-        padded = np.zeros((3, N_SAMPLES, 19))
+        padded = np.zeros((3, N_SAMPLES, 23))
         padded[:, : t + 1] = np.swapaxes(features, 0, 1)
         outputs = np.asarray(whole(padded))[:, t]
         velocity = [o.correct(u[:10]) for o, u in zip(observers, outputs)]
@@ -140,7 +159,7 @@ def test_a_stream_equals_the_whole_history_at_every_sample(name, x64, make_model
 def test_attention_reaches_back_over_nine_samples_and_no_further(x64, make_model):
     """What makes the reference above one of more than the last five samples."""
     network = make_model('attention').network
-    features = np.random.default_rng(0).standard_normal((20, 19))
+    features = np.random.default_rng(0).standard_normal((20, 23))
     last = np.asarray(network.forward(features))[-1]
     for age in range(20):
         changed = features.copy()

@@ -42,7 +42,7 @@ def test_an_observer_s_network_sees_the_innovations_of_its_filter(make_model):
     position = 0.3 * np.sin(np.arange(40) * 0.13)
     raw = raw_of(position)
     got = network_inputs(model, raw)
-    assert got.shape == (40, 19)
+    assert got.shape == (40, 23)
     # A network that says nothing leaves the filter with the gains of its zero.
     b = 1 / (1 + np.exp(1.0))
     k_1, k_2 = 1 - (1 - b) ** 3, 1.5 * b**2 * (2 - b)

@@ -105,14 +105,14 @@ def test_json_has_null_for_what_is_infinite(make_model, raw):
 
 
 def test_training_memory_by_hand(make_model):
-    # GRU of 19 inputs, 12 units, 10 outputs: 4 B K (5 H + outputs).
+    # GRU of 23 inputs, 12 units, 10 outputs: 4 B K (5 H + outputs).
     model = make_model('gru')
     training = training_memory(model, TrainingSizes(batch=4, n_samples=100, window=20))
     assert training.activations == 4 * 4 * 20 * (5 * 12 + 10)
-    assert training.weights == 4 * (3 * (12 * (12 + 19) + 12) + 10 * 12 + 10)
+    assert training.weights == 4 * (3 * (12 * (12 + 23) + 12) + 10 * 12 + 10)
     wide = training_memory(model, TrainingSizes(batch=4, n_samples=100, hidden=50, window=500))
     assert wide.activations == 4 * 4 * 100 * (5 * 50 + 10)
-    assert wide.weights == 4 * (3 * (50 * (50 + 19) + 50) + 10 * 50 + 10)
+    assert wide.weights == 4 * (3 * (50 * (50 + 23) + 50) + 10 * 50 + 10)
     assert wide.kept > wide.activations
 
 

@@ -106,7 +106,7 @@ def test_a_description_that_lacks_its_task(contents, outcome):
 
 
 BUILDERS = 'recurrent_net, causal_transformer, layer_stack'
-GRU = {'builder': 'recurrent_net', 'n_in': 19, 'n_hidden': 12, 'n_out': 10, 'cell': 'gru'}
+GRU = {'builder': 'recurrent_net', 'n_in': 23, 'n_hidden': 12, 'n_out': 10, 'cell': 'gru'}
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_networks_that_cannot_be_built(changes, sentence, contents, outcome):
 
 
 def stack(*layers):
-    return {'builder': 'layer_stack', 'n_in': 19, 'n_out': 10, 'layers': list(layers)}
+    return {'builder': 'layer_stack', 'n_in': 23, 'n_out': 10, 'layers': list(layers)}
 
 
-DENSE = {'type': 'Dense', 'n_in': 19, 'n_out': 10}
-ATTENTION = {'type': 'MultiHeadSelfAttention', 'd_model': 19, 'n_heads': 1}
+DENSE = {'type': 'Dense', 'n_in': 23, 'n_out': 10}
+ATTENTION = {'type': 'MultiHeadSelfAttention', 'd_model': 23, 'n_heads': 1}
 
 
 @pytest.mark.parametrize(

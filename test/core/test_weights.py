@@ -117,9 +117,9 @@ def test_weights_of_other_programs(tmp_path):
         ({'labels': ['a']}, "expected names for task 'label' only, got 1 for 'velocity'"),
         ({'features': ['mass']}, 'features: expected one of position, velocity'),
         ({'joints': ['a']}, "joints: expected none for readout 'observer'"),
-        ({'network': {'builder': 'eval', 'n_in': 19, 'n_out': 10}}, "got 'eval'"),
-        ({'network': {'builder': 'recurrent_net', 'n_in': 7, 'n_out': 10}}, 'n_in 19, got 7'),
-        ({'network': {'builder': 'recurrent_net', 'n_in': 19, 'n_out': 3}}, 'n_out 10, got 3'),
+        ({'network': {'builder': 'eval', 'n_in': 23, 'n_out': 10}}, "got 'eval'"),
+        ({'network': {'builder': 'recurrent_net', 'n_in': 7, 'n_out': 10}}, 'n_in 23, got 7'),
+        ({'network': {'builder': 'recurrent_net', 'n_in': 23, 'n_out': 3}}, 'n_out 10, got 3'),
         ({'network': 7}, 'network: expected names and values, got 7'),
         ({'joints': 7}, 'joints: expected names, got 7'),
     ],
@@ -135,7 +135,7 @@ def test_descriptions_that_are_none(raw, written):
 
 def network(**changes):
     plain = {
-        'builder': 'recurrent_net', 'n_in': 19, 'n_hidden': 12, 'n_out': 10, 'cell': 'gru',
+        'builder': 'recurrent_net', 'n_in': 23, 'n_hidden': 12, 'n_out': 10, 'cell': 'gru',
         'n_layers': 1,
     }  # fmt: skip
     return {**plain, **changes}
@@ -170,15 +170,15 @@ def test_a_refusal_stays_short_whatever_the_file_says(written):
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_weights_that_are_not_finite(value, written):
-    broken = np.full((12, 19), value, np.float32)
+    broken = np.full((12, 23), value, np.float32)
     text = refusal(written(tensors={'layers.0.W_r': broken}))
     assert 'tensor layers.0.W_r: expected finite float32' in text
 
 
 def test_tensors_of_other_shapes_types_and_names(written):
     text = refusal(written(tensors={'layers.0.W_r': np.zeros((3, 3), np.float32)}))
-    assert 'tensor layers.0.W_r: expected shape (12, 19), got (3, 3)' in text
-    text = refusal(written(tensors={'layers.0.W_r': np.zeros((12, 19), np.float64)}))
+    assert 'tensor layers.0.W_r: expected shape (12, 23), got (3, 3)' in text
+    text = refusal(written(tensors={'layers.0.W_r': np.zeros((12, 23), np.float64)}))
     assert 'tensor layers.0.W_r: expected finite float32, got float64' in text
     text = refusal(written(tensors={'layers.9.W': np.zeros(3, np.float32)}))
     assert 'tensor layers.9.W: expected shape none, got (3,)' in text

@@ -72,8 +72,9 @@ def velocity_loss(outputs, batch):
 
 
 def outputs_of(network, batch, n_labels=0):
-    """Run the observer over the lags of a batch."""
-    return np.asarray(SteeredObserver(network, n_labels).forward(batch[0][..., 3:]), float)
+    """Run the filter over the lags of a batch, as it is trained: nothing is cut off."""
+    observer = SteeredObserver(network, n_labels, bounded=False)
+    return np.asarray(observer.forward(batch[0][..., 3:]), float)
 
 
 def test_thirty_steps_lower_the_loss_of_recordings_never_seen(held_out, compiled_once):
@@ -210,7 +211,8 @@ def test_a_memory_that_grows_beyond_ten_costs_as_much_as_it_is_beyond(held_out):
     outputs = outputs_of(network, batch)
     expected = velocity_loss(outputs, batch) + (48 - 10) / 8
     after = float(loss_for(0)(network, *batch))
-    assert after == pytest.approx(expected, rel=1e-4)
+    # The two parts nearly cancel.
+    assert after == pytest.approx(expected, abs=1e-5)
     assert before < 0
 
 
