@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from seqmem_ros.cli.outputs import made_folder
+from seqmem_ros.core.errors import SeqmemError
 
 SHIPPED_BAG = Path(__file__).parents[1] / 'data' / 'kr300_a'
 FILTERS = ('difference', 'lowpass', 'kalman')
@@ -78,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
     from seqmem_ros.offline.tables import report
     from seqmem_ros.ros.live import run_live
 
+    if not 0 < args.rate < float('inf'):
+        raise SeqmemError(f'--rate: expected a number above 0, got {args.rate}')
     out = made_folder('--out', args.out)
     degradation = Degradation(bits=args.bits, seed=args.seed)
     samples = timed_samples(args.bag, args.topic, degradation)

@@ -12,6 +12,7 @@ from seqmem_ros.cli.evaluate_options import EPILOG
 from seqmem_ros.cli.evaluate_options import names_in
 from seqmem_ros.cli.outputs import check_files
 from seqmem_ros.cli.outputs import check_picture
+from seqmem_ros.cli.outputs import keep_inputs
 from seqmem_ros.cli.outputs import made_folder
 from seqmem_ros.cli.stretch_options import selection_from
 from seqmem_ros.core.errors import SeqmemError
@@ -210,8 +211,10 @@ def _write_out(
 
 def _check_outputs(args: argparse.Namespace) -> None:
     """Find out before the work, not after it, that its result cannot be written."""
-    check_files({'--json': args.json})
+    inputs = [*args.bag, *args.weights, args.labels]
     check_picture('--plot', args.plot)
+    check_files({'--json': args.json, '--plot': args.plot}, inputs)
+    keep_inputs({'--out': args.out}, inputs)
     if args.plot and len(args.bag) > 1:
         raise SeqmemError('--plot: expected one bag, got several: use --out')
     half_width_s = args.reference_window
@@ -226,8 +229,13 @@ def _check_outputs(args: argparse.Namespace) -> None:
             f'--write-bag: {args.write_bag} exists already: give a new name or remove it first'
         )
     if args.out:
-        made_folder('--out', args.out)
+        out = made_folder('--out', args.out).resolve()
     if args.write_bag:
+        bag_out = Path(args.write_bag).resolve()
+        if args.out and bag_out in (out, *out.parents):
+            raise SeqmemError(
+                f'--write-bag: expected a folder without that of --out, got {bag_out}'
+            )
         made_folder('--write-bag', args.write_bag)
         if len(args.bag) == 1:
             # The folder itself is to be the bag, and is made with it.

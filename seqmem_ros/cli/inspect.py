@@ -188,8 +188,8 @@ def _check(args: argparse.Namespace) -> None:
         raise SeqmemError(f'--seed: expected at least 0, got {args.seed}')
     if args.start is not None and not math.isfinite(args.start):
         raise SeqmemError(f'--start: expected a number of seconds, got {args.start}')
-    check_files({'--json': args.json})
     check_picture('--plot', args.plot)
+    check_files({'--json': args.json, '--plot': args.plot}, (args.model, args.bag))
 
 
 def _sequence(args: argparse.Namespace, spec: Any) -> Any:

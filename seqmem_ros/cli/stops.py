@@ -27,22 +27,29 @@ def stops_told() -> Iterator[list[int]]:
     :returns: numbers of the signals that have come
     """
     told: list[int] = []
+    lost = threading.Event()
     ended = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:
         told.append(number)
+        if len(told) > 1 and not lost.is_set():
+            # What the first one began is not to be broken off by the next of somebody impatient.
+            return
+        lost.clear()
         raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
-    def send(count: int) -> None:
+    def send() -> None:
+        lost.wait()
         # One that comes just before something that blocks is noticed behind it.
-        while not ended.wait(_PATIENCE_S) and len(told) == count:
+        while not ended.wait(_PATIENCE_S) and lost.is_set():
             os.kill(os.getpid(), told[0])
 
-    def once_more(lost: Any) -> None:
-        if told and isinstance(lost.exc_value, KeyboardInterrupt | Terminated):
-            threading.Thread(target=send, args=(len(told),), daemon=True).start()
+    def once_more(swallowed: Any) -> None:
+        if told and isinstance(swallowed.exc_value, KeyboardInterrupt | Terminated):
+            threading.Thread(target=send, daemon=True).start()
+            lost.set()
         else:
-            print_lost(lost)
+            print_lost(swallowed)
 
     print_lost, sys.unraisablehook = sys.unraisablehook, once_more
     # Only in the main thread may Python set a handler, and whoever ignores an interrupt (a shell
@@ -58,4 +65,5 @@ def stops_told() -> Iterator[list[int]]:
         ended.set()
         sys.unraisablehook = print_lost
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # Until the process has ended, one more would be its exit code.
+            signal.signal(number, signal.SIG_IGN if told else handler)

@@ -219,6 +219,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         result = run_job(Job(**values), _bar, say)
     except SeqmemError:
+        # A checkpoint of other options, or weights that diverged, are nothing to go on from.
         raise
     except BaseException:
         if Path(f'{args.out}.checkpoint').is_file() or _simulated(args).is_file():
@@ -248,8 +249,11 @@ def _check(args: argparse.Namespace) -> None:
         raise SeqmemError('--windows: expected no bags beside it')
     if Path(args.out).suffix != '.safetensors':
         raise SeqmemError(f'--out: expected a .safetensors file, got {args.out}')
-    check_files({'--out': args.out, '--json': args.json})
     check_picture('--plot', args.plot)
+    check_files(
+        {'--out': args.out, '--json': args.json, '--plot': args.plot},
+        (*args.bags, *(args.labels or ()), args.windows),
+    )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ def blocks_of(y: np.ndarray, n_blocks: int) -> np.ndarray:
     whole recording.
 
     :param y: labels in the order of recording, shape (N,)
+        with windows of label 0, whole touches of ``EVENT_WINDOWS``
     :param n_blocks: how many
     :returns: number of the block of each window, 0 to ``n_blocks - 1``, shape (N,)
     """

@@ -121,6 +121,22 @@ def test_a_command_that_is_stopped_says_so_and_cleans_up(last_words, number, wor
     assert (process.returncode, out, err) == (128 + number, 'down\n', f'seqmem: {word}\n')
 
 
+def test_a_second_stop_does_not_break_off_what_the_first_began():
+    """Nor is it the exit code of a process that has said that it was interrupted."""
+    code = (
+        'import signal, sys; from seqmem_ros.cli import evaluate; '
+        'from seqmem_ros.cli.main import main\n'
+        'def run(args):\n'
+        '    try: signal.raise_signal(2)\n'
+        '    finally:\n'
+        '        signal.raise_signal(15); signal.raise_signal(2); print("down")\n'
+        'evaluate.run = run; code = main(["evaluate", "bag"])\n'
+        'signal.raise_signal(15); signal.raise_signal(2); sys.exit(code)'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (130, 'down\n', 'seqmem: interrupted\n')
+
+
 @pytest.mark.parametrize('where', ['callback of the collector', '__del__'])
 @pytest.mark.parametrize('number, word', [(2, 'interrupted'), (15, 'terminated')])
 def test_a_stop_is_heard_where_python_swallows_what_is_raised(where, number, word):

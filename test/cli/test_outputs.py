@@ -6,6 +6,7 @@ import pytest
 
 from seqmem_ros.cli.outputs import check_files
 from seqmem_ros.cli.outputs import check_picture
+from seqmem_ros.cli.outputs import keep_inputs
 from seqmem_ros.cli.outputs import made_folder
 from seqmem_ros.core.errors import SeqmemError
 
@@ -29,13 +30,42 @@ def test_files_that_can_be_written_are_left_as_they_are(tmp_path):
         ('{tmp}/' + 300 * 'x' + '.png', '.png: File name too long'),
     ],
 )
-@pytest.mark.parametrize('check', [lambda path: check_files({'--it': path}), None])
-def test_files_that_cannot_be_written_are_refused(tmp_path, path, text, check):
+def test_files_that_cannot_be_written_are_refused(tmp_path, path, text):
     (tmp_path / 'folder.png').mkdir()
-    check = check or (lambda path: check_picture('--it', path))
     with pytest.raises(SeqmemError) as refused:
-        check(path.format(tmp=tmp_path))
+        check_files({'--it': path.format(tmp=tmp_path)})
     assert text.format(tmp=tmp_path) in str(refused.value)
+
+
+def test_what_is_read_is_not_written_over(tmp_path):
+    bag, weights, link = tmp_path / 'bag', tmp_path / 'w.safetensors', tmp_path / 'link.json'
+    bag.mkdir()
+    (bag / 'bag.mcap').touch()
+    weights.touch()
+    link.symlink_to(bag / 'bag.mcap')
+    inputs = [str(bag), str(weights), 'gru', None]
+    for path in (weights, bag / 'bag.mcap', link, tmp_path / 'bag' / '..' / 'w.safetensors'):
+        with pytest.raises(SeqmemError, match='--it: expected another place than what is read'):
+            check_files({'--it': str(path)}, inputs)
+    check_files({'--it': str(bag / 'scores.json')}, inputs)
+    with pytest.raises(SeqmemError, match='--out: expected another place than what is read'):
+        keep_inputs({'--out': str(bag)}, inputs)
+    keep_inputs({'--out': str(bag / 'report'), '--none': None}, inputs)
+
+
+def test_two_outputs_are_two_files(tmp_path):
+    both = {'--out': str(tmp_path / 'a'), '--json': str(tmp_path / 'x' / '..' / 'a')}
+    (tmp_path / 'x').mkdir()
+    with pytest.raises(SeqmemError, match='--json: expected another file than that of --out, got'):
+        check_files(both)
+    check_files({'--out': '/dev/null', '--json': '/dev/null'})
+
+
+def test_a_link_is_kept_and_leads_to_no_new_file(tmp_path):
+    link = tmp_path / 'link.json'
+    link.symlink_to(tmp_path / 'not_there.json')
+    check_files({'--json': str(link)})
+    assert link.is_symlink() and not (tmp_path / 'not_there.json').exists()
 
 
 def test_pictures_are_of_three_kinds(tmp_path):
