@@ -3,7 +3,7 @@
 import numpy as np
 
 EVENT_WINDOWS = 6
-# Windows of one touch follow one another; two touches on either side are not used.
+# Windows of one touch follow one another; the nearest touches on either side are not used.
 GAP_WINDOWS = 10
 
 
@@ -37,5 +37,5 @@ def learned_from(blocks: np.ndarray, held_out: int) -> np.ndarray:
     :param held_out: number of the block
     :returns: bool, shape (N,)
     """
-    near = np.convolve(blocks == held_out, np.ones(2 * GAP_WINDOWS + 1), mode='same') > 0
-    return ~near
+    near = np.convolve(blocks == held_out, np.ones(2 * GAP_WINDOWS + 1)) > 0
+    return ~near[GAP_WINDOWS : GAP_WINDOWS + len(blocks)]

@@ -174,19 +174,18 @@ def test_no_estimate_is_beyond_what_the_last_positions_explain(seed):
 
 
 @pytest.mark.parametrize('even', [True, False])
-def test_smoothness_tells_motion_from_noise_whatever_the_steps_and_the_gains(even):
+def test_smoothness_tells_motion_from_noise_whatever_the_steps(even):
     rng = np.random.default_rng(5)
     times_s = 0.01 * np.arange(300) if even else np.cumsum(rng.uniform(0.006, 0.014, 300))
     smooth, noise = np.sin(8 * times_s), 1e-3 * rng.standard_normal(300)
-    for seed in range(3):
-        step = jax.jit(random_observer(seed).step)
-        for positions, sign in ((smooth, 1), (smooth + noise, -1)):
-            state = random_observer(seed).init_state()
-            for x in inputs(positions, times_s).astype(np.float32):
-                _, state = step(x, state)
-            of_change = sign * float(state[0]['smoothness_of_change'])
-            # Third differences of a sine agree, and those of white noise are opposite.
-            assert of_change > (0.25 if sign > 0 else 0.1), (seed, sign)
+    step = jax.jit(random_observer().step)
+    # Differences of a sine agree with those before, and those of white noise are opposite.
+    for positions, sign in ((smooth, 1), (20 * noise, -1)):
+        state = random_observer().init_state()
+        for x in inputs(positions, times_s).astype(np.float32):
+            _, state = step(x, state)
+        for name in ('smoothness', 'smoothness_of_change'):
+            assert sign * float(state[0][name]) > (0.25 if sign > 0 else 0.1), (name, sign)
 
 
 def test_a_joint_that_never_moves_reads_exactly_zero(motion):

@@ -29,6 +29,8 @@ def test_nothing_near_a_block_is_learned_from():
         learned = np.flatnonzero(learned_from(blocks, held_out))
         asked = np.flatnonzero(blocks == held_out)
         assert np.abs(learned[:, None] - asked).min() == 11
+    # Fewer windows than lie near one.
+    np.testing.assert_array_equal(learned_from(np.repeat([0, 1], [12, 3]), 1), np.arange(15) < 2)
 
 
 def test_the_nearest_neighbour_is_nearest_after_scaling():
