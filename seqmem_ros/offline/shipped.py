@@ -56,7 +56,7 @@ SHIPPED = {
     # minute of fast motion, its errors were larger by a sixth than in the first second.
     'velocity_gru': TrainingOptions(
         model='gru',
-        n_steps=9000,
+        n_steps=5500,
         batch_size=32,
         n_samples=1024,
         learning_rate=5e-3,

@@ -65,7 +65,7 @@ def test_limits_change_while_it_runs():
 @pytest.mark.parametrize('name', ['label', 'arm_label'])
 def test_the_stream_tells_labels_by_these_rules(name, make_model, make_sample):
     """Against a loop over the scores of an unlimited stream; a gap starts them again."""
-    estimator = NetworkEstimator(make_model(name, seed=1))
+    estimator = NetworkEstimator(make_model(name, seed=2))
     options = StreamOptions(min_label_duration_s=0.05)
     plain, limited = Stream(estimator), Stream(estimator, options)
     rng = np.random.default_rng(1)
